@@ -26,6 +26,7 @@ from gnod.configured.models import ModelFactory, ModelService
 from gnod.configured.readability import ReadabilityService
 from gnod.configured.recommendation import RecommendationService
 from gnod.daemon.lifecycle import Control
+from gnod.disks.looks import Looks
 from gnod.egress import Purpose
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, OutdatedDatabase
 from gnod.freshness.read_your_writes import FreshnessService
@@ -52,7 +53,6 @@ from gnod.handlers.documents import capture, document, document_pages, document_
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
-from gnod.looks import Looks
 from gnod.memory.service import MemoryService
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.models import RemoteModels

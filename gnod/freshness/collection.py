@@ -16,6 +16,8 @@ from typing import NamedTuple
 
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import Looks
+from gnod.disks.mounts import Mounts, remote_mount
 from gnod.errors import GnoError, RootUnavailable
 from gnod.freshness import steadiness
 from gnod.freshness.folder_watch import FolderWatch, OpenSource, WatchState
@@ -26,8 +28,6 @@ from gnod.ingest.files.scope import NOTHING, WHOLE, Scope, of_paths
 from gnod.ingest.files.walk import Walk, identity
 from gnod.ingest.sync import Progress, Sync, SyncReport
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.looks import Looks
-from gnod.mounts import Mounts, remote_mount
 from gnod.store.database import Database
 from gnod.store.documents import writing
 

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 from gnod.config.model import CollectionConfig
+from gnod.disks.looks import LookedAt
+from gnod.disks.mounts import mounts, remote_mount
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
 from gnod.freshness.timings import RESCAN_SPREAD, RESCANS_PER_WORK, SyncTimings
 from gnod.ingest.files.ignore import IGNORE_FILES, is_hidden
 from gnod.ingest.files.scope import WHOLE, Scope, of_paths
 from gnod.ingest.files.walk import Walk, identity
-from gnod.looks import LookedAt
-from gnod.mounts import mounts, remote_mount
 
 OpenSource = Callable[[str, OnEvents], EventSource]
 OnChanged = Callable[[Scope], None]

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import Looks
+from gnod.disks.mounts import mounts
 from gnod.errors import CollectionNotFound
 from gnod.freshness.collection import SyncedCollection, SyncServices
 from gnod.freshness.events.factory import open_source
@@ -24,8 +26,6 @@ from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.scope import of_paths
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.looks import Looks
-from gnod.mounts import mounts
 from gnod.periodic_checks import next_tick
 from gnod.signals import Signal
 from gnod.store.database import Database

@@ -14,12 +14,12 @@ from pathlib import Path
 from gnod.config import edit
 from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, Config, ContextConfig
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import answers
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.preview import preview, subfolders
 from gnod.ingest.files.walk import folder_problem
-from gnod.looks import answers
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named

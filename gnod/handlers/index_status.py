@@ -18,6 +18,7 @@ from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.endpoints import EndpointReport, EndpointUse
 from gnod.configured.models import ModelService
+from gnod.disks.mounts import mounts, remote_mount
 from gnod.errors import CollectionNotFound, RootUnavailable
 from gnod.freshness.collection import SyncedCollection
 from gnod.freshness.read_your_writes import FreshnessService
@@ -27,7 +28,6 @@ from gnod.handlers.wire_types import freshness_of, ingest_error, iso
 from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.files.walk import Walk, walk
 from gnod.models.run.inference import Inference
-from gnod.mounts import mounts, remote_mount
 from gnod.paths import IndexPaths
 from gnod.protocol import index as wire
 from gnod.protocol.base import copied

@@ -14,10 +14,10 @@ from urllib.parse import unquote
 from msgspec.structs import replace
 
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import answers
 from gnod.handlers import mentions
 from gnod.handlers.wire_types import entry
 from gnod.ingest.links.places import LinkPlaces
-from gnod.looks import answers
 from gnod.protocol import links as wire
 from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult

@@ -17,6 +17,8 @@ from typing import NamedTuple, TypeVar
 from msgspec.structs import replace
 
 from gnod.config.model import CollectionConfig, IngestConfig
+from gnod.disks.looks import LookedAt
+from gnod.disks.mounts import is_mount_point
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.plan import FolderComparison, ReadingPlan
@@ -26,8 +28,6 @@ from gnod.ingest.member_names import may_have_members, path_of_part
 from gnod.ingest.ocr import readers
 from gnod.ingest.workers.jobs import Container, Failure, FileJob, FilesDone, FilesJob, LogRead, Outcome, Unchanged
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.looks import LookedAt
-from gnod.mounts import is_mount_point
 from gnod.store import packing
 from gnod.store.connection import Connection
 from gnod.store.database import Database

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gnod.disks.mounts import mounts, remote_mount
 from gnod.freshness.events.factory import open_source
 from gnod.freshness.events.source import FileEvents, NotWatchable
-from gnod.mounts import mounts, remote_mount
 
 MOUNTED = {
     "/": "ext4",

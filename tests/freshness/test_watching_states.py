@@ -11,6 +11,7 @@ import pytest
 
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import Looks
 from gnod.freshness.events.factory import open_source
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
 from gnod.freshness.folder_watch import FolderWatch, OpenSource
@@ -19,7 +20,6 @@ from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.scope import Scope
 from gnod.ingest.sync import SyncReport
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.looks import Looks
 from gnod.store.database import Database
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow

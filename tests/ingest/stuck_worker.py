@@ -17,7 +17,7 @@ def begin(confinement: Confinement) -> list[str]:
     return _begin(confinement)
 
 
-Confinement.begin = begin  # type: ignore[method-assign]
+Confinement.begin = begin  # type: ignore[method-assign, assignment]
 
 if __name__ == "__main__":
     sys.exit(worker.main(sys.argv[1:]))

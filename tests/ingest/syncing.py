@@ -7,11 +7,11 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from gnod.config.model import CollectionConfig, IngestConfig
+from gnod.disks.looks import Looks
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
-from gnod.looks import Looks
 from gnod.store.documents.collections import Folder, mirror
 from tests.small_index import SmallIndex
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from gnod.disks.mounts import mounts, remote_mount
 from gnod.freshness.events.source import EventSource, NotWatchable, OnEvents
-from gnod.mounts import mounts, remote_mount
 
 if sys.platform == "linux":
     from gnod.freshness.events.inotify import InotifySource as NativeSource

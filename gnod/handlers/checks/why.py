@@ -6,12 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 
 from gnod.config.model import CollectionConfig
+from gnod.disks.looks import answers
 from gnod.errors import GnoError
 from gnod.handlers.wire_types import ingest_error, iso
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.walk import folder_problem, why_not_listed
 from gnod.ingest.member_names import SEPARATOR
-from gnod.looks import answers
 from gnod.protocol.index import IndexWhyResult, WhyCollection
 from gnod.search.query import references
 from gnod.store.connection import Connection

@@ -17,10 +17,10 @@ from msgspec.structs import replace
 from gnod.config.faults import quoted
 from gnod.config.model import Config, contexts_for
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import answers
 from gnod.errors import GnoError, InvalidParams, InvalidReference, NotFound, RootUnavailable
 from gnod.handlers.wire_types import entry, location_of, location_to_wire, metadata
 from gnod.ingest.links.places import LinkPlaces
-from gnod.looks import answers
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES

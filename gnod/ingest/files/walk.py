@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from gnod.config.model import CollectionConfig
+from gnod.disks.looks import answers
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules, package_rules
 from gnod.ingest.files.placeholders import NOT_HERE, is_dataless
 from gnod.ingest.files.scope import WHOLE, Scope, is_text
-from gnod.looks import answers
 from gnod.store.tables.records import Between, FileStat
 
 # Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
+from gnod.disks.mounts import holds, mounts, remote_mount
 from gnod.errors import RootUnavailable
-from gnod.mounts import holds, mounts, remote_mount
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from gnod.disks.looks import Looks, answers
 from gnod.errors import RootUnavailable
-from gnod.looks import Looks, answers
 from tests.waiting import until
 
 ANSWERS_WITHIN_S = 0.3
