@@ -13,11 +13,14 @@ from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
 from gnod.disks.looks import Looks
 from gnod.freshness.events.factory import open_source
+from gnod.freshness.events.portable import PortableSource
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
 from gnod.freshness.folder_watch import FolderWatch, OpenSource
 from gnod.freshness.scheduler import Clocks, SyncScheduler
 from gnod.freshness.timings import SyncTimings
+from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.scope import Scope
+from gnod.ingest.files.walk import walk
 from gnod.ingest.sync import SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.database import Database
@@ -189,3 +192,46 @@ async def test_files_that_are_touched_without_a_change_are_not_read_forever(shor
         assert (await walk_after_touching()).in_vain == 0
         files[0].write_text("# Note A\n")  # of the same size
         await until(lambda: "Note A" in index.titles())
+
+
+@pytest.mark.slow
+async def test_a_folder_is_watched_as_on_other_systems(short_tmp: Path) -> None:
+    async with synced(short_tmp, PortableSource) as index:
+        (index.notes / "a.md").write_text("# Zebra\n")
+        await until(lambda: index.indexed() == ["a.md"])
+        (index.notes / "a.md").rename(index.notes / "b.md")
+        await until(lambda: index.indexed() == ["b.md"])
+        assert index.scheduler.watch_state("notes").mode == "events"
+
+
+async def test_a_folder_without_events_is_looked_at_less_often_while_nothing_changes(tmp_path: Path) -> None:
+    config = CollectionConfig(name="c", path=str(tmp_path))
+    watch = FolderWatch(config, lambda _: None, no_events, SyncTimings(polls_per_rest=1e-6))
+    await watch.open(Looks().at(config.path))
+    assert watch.state(None).mode == "off"
+    watch.enter("")
+    watch.listed(walk(config, IgnoreFiles()))
+    watch.differed()
+    await asyncio.sleep(0.01)
+    assert str(watch.state(None).reason).endswith("is of type nfs4; it is looked at every 5 min")
+    often = FolderWatch(config, lambda _: None, no_events, SyncTimings())
+    await often.open(Looks().at(config.path))
+    often.enter("")
+    often.listed(walk(config, IgnoreFiles()))
+    assert str(often.state(None).reason).endswith("it is looked at every 5 s")
+    assert not often.is_walk_due(3600)
+
+
+async def test_a_source_that_loses_events_silently_is_compared_every_few_minutes(tmp_path: Path) -> None:
+    class Forgetful(PortableSource):
+        complete_for_s = 0.0
+
+    config = CollectionConfig(name="c", path=str(tmp_path))
+    for kind, is_due in ((Forgetful, True), (PortableSource, False), (open_source, False)):
+        watch = FolderWatch(config, lambda _: None, kind, SyncTimings())
+        await watch.open(Looks().at(config.path))
+        watch.enter("")
+        watch.listed(walk(config, IgnoreFiles()))
+        await asyncio.sleep(0.01)
+        assert watch.is_walk_due(3600) == is_due
+        watch.close()
