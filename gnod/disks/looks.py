@@ -52,9 +52,8 @@ class Looks:
     async def probe(self, paths: Iterable[str]) -> None:
         """Look at the network folders among these paths, so that `is_silent` knows those that do not answer."""
         mounted = mounts()
-        for path in [path for path in paths if remote_mount(path, mounted)]:
-            with contextlib.suppress(RootUnavailable, OSError):
-                await self.at(path).run(os.statvfs, path)
+        remote = (path for path in paths if remote_mount(path, mounted))
+        await asyncio.gather(*(self.at(path).run(os.statvfs, path) for path in remote), return_exceptions=True)
 
 
 class LookedAt:

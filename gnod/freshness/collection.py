@@ -190,7 +190,7 @@ class SyncedCollection:
         try:
             self._compare_identity(await self._services.looks.at(self.config.path).run(identity, self.config.path))
         except RootUnavailable:
-            self._watch.identity = None  # it may have changed meanwhile
+            self._watch.identity = None
         finally:
             self._looking = None
 
@@ -231,6 +231,8 @@ class SyncedCollection:
                 self._drop_orphans_of_removed()
                 self._services.state_changed()
             self.unavailable = None if report.available else report.reason or ""
+            if self._services.looks.is_silent(self.config.path):
+                self._watch.identity = None  # whatever answers next must be walked
             if report.available and scope.is_whole:
                 self.last_reconcile = time.time()
                 self._steadiness.note(report)

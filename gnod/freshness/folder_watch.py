@@ -68,10 +68,10 @@ class FolderWatch:
         """Begin to watch, unless that has begun. Raises RootUnavailable when the folder does not answer."""
         if self._source or self._fault:
             return
-        real, found = await place.run(lambda: (os.path.realpath(self._path), identity(self._path)))
+        real, is_link, found = await place.run(_look, self._path)
         if self._is_closed:
             return
-        self.identity, self._is_link = found, real != self._path
+        self.identity, self._is_link = found, is_link
         try:
             self._source = self._open_source(real, self._on_events)
         except NotWatchable as error:
@@ -168,6 +168,12 @@ class FolderWatch:
         folder, _, name = path.rpartition("/")
         is_hidden_one = self._leaves_hidden_out and is_hidden(folder if name in IGNORE_FILES else path)
         return not is_hidden_one and self._excluded.isdisjoint(path.split("/"))
+
+
+def _look(path: str) -> tuple[str, bool, tuple[int, int] | None]:
+    """Return the path without links, whether it had any, and the folder's identity."""
+    real = os.path.realpath(path)
+    return real, real != os.path.normpath(path), identity(path)
 
 
 def _in_words(seconds: float) -> str:

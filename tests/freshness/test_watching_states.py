@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -236,3 +238,23 @@ async def test_a_source_that_loses_events_silently_is_compared_every_few_minutes
             await until(lambda watch=watch: watch.is_walk_due(3600))  # type: ignore[misc]
         assert watch.is_walk_due(3600) == (kind is Forgetful)
         watch.close()
+
+
+@pytest.mark.slow
+async def test_a_folder_that_answers_again_is_walked(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of the system that does not return stands for the server of a link's target."""
+    async with synced(short_tmp) as index:
+        await until(lambda: index.scheduler.watch_state("notes").mode == "events" and not index.scheduler.is_busy)
+        answers, scandir = threading.Event(), os.scandir
+
+        def scan(path: str) -> Iterator[os.DirEntry[str]]:
+            answers.wait()
+            return scandir(path)
+
+        monkeypatch.setattr(os, "scandir", scan)
+        (index.notes / "a.md").write_text("# Zebra\n")
+        index.scheduler.collection("notes").rewatch()
+        await until(lambda: index.scheduler.pending().unavailable == ["notes"])
+        assert "has not answered since" in str(index.scheduler.watch_state("notes").reason)
+        answers.set()
+        await until(lambda: index.indexed() == ["a.md"] and not index.scheduler.pending().unavailable)
