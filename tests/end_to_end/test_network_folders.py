@@ -97,6 +97,7 @@ def test_a_server_that_stops_delays_nothing_else(machine: Machine) -> None:
         machine.ok("daemon", "stop")
 
 
+@pytest.mark.stress
 def test_a_server_that_stops_while_its_files_are_read(machine: Machine) -> None:
     with mounted(machine, _two_folders) as drive:
         for number in range(300):
