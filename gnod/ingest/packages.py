@@ -54,5 +54,19 @@ def stem(path: str) -> str:
     return PurePosixPath(path).stem
 
 
+def concerned(path: str) -> str:
+    """Return what a changed path concerns: the whole package that it may be a part of, or only the path.
+
+    >>> concerned("notes/Plan.pages/QuickLook/Preview.pdf"), concerned("notes/Plan.md")
+    ('notes/Plan.pages', 'notes/Plan.md')
+    """
+    *folders, _ = parts = path.split("/")
+    for depth, folder in enumerate(folders, 1):
+        if _extension(folder) in _PARTS:
+            return "/".join(parts[:depth])
+    return path.removesuffix(f"/{_OF_PROGRAMS}")
+
+
 def _extension(path: str) -> str:
-    return PurePosixPath(path).suffix.lower().removeprefix(".")
+    name, _, extension = path.rpartition("/")[2].rpartition(".")
+    return extension.lower() if name else ""

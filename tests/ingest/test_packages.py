@@ -57,7 +57,17 @@ def test_it_is_said_why_other_parts_are_left_out(tmp_path: Path, path: str) -> N
 def test_a_changed_package_is_listed_as_in_a_whole_walk(tmp_path: Path, changed: str) -> None:
     write(tmp_path, *PARTS, *OTHER_PARTS)
     found = walk(collection(tmp_path), IgnoreFiles(), of_paths([changed, "Letter.rtfd/picture.png"]))
-    assert set(found.files) == {"d/Plan.Pages/QuickLook/Preview.pdf"}
+    assert set(found.files) == {"d/Plan.Pages/QuickLook/Preview.pdf", "Letter.rtfd/TXT.rtf"}
+
+
+def test_a_new_part_of_a_package_concerns_the_others(tmp_path: Path) -> None:
+    write(tmp_path, "d/New.pages/Index.zip", "Tool.x/help.md")
+    assert set(listed(tmp_path).files) == {"d/New.pages/Index.zip", "Tool.x/help.md"}
+    new = ["d/New.pages/QuickLook/Preview.pdf", "Tool.x/Contents/Info.plist"]
+    write(tmp_path, *new)
+    changed = of_paths(new)
+    assert changed.paths == frozenset({"d/New.pages", "Tool.x"})
+    assert set(walk(collection(tmp_path), IgnoreFiles(), changed).files) == {"d/New.pages/QuickLook/Preview.pdf"}
 
 
 def test_what_macos_writes_beside_files_is_left_out(tmp_path: Path) -> None:
