@@ -39,7 +39,7 @@ def status(options: StatusOptions) -> None:
     empty, too large, without OCR); excluded files are left out by a rule, or are hidden. The lines below
     the table count the skipped and hidden ones by reason. `gnoctl ls --skipped` lists the skipped
     files, and the documents of which a part is not read. watch: how changes are noticed: by events (at once), polling
-    (a walk every few seconds, where the system reports no events) or off. reconciled: the last complete comparison with
+    (regular walks, where the system reports no events) or off. reconciled: the last complete comparison with
     the disk.
     """
     if options.acknowledge:

@@ -30,6 +30,9 @@ DEFAULT_EXCLUDES = (
     "build",
     "__pycache__",
     ".DS_Store",
+    ".Trashes",
+    ".Spotlight-V100",
+    ".fseventsd",
     "Thumbs.db",
 )
 

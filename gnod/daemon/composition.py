@@ -26,6 +26,7 @@ from gnod.configured.models import ModelFactory, ModelService
 from gnod.configured.readability import ReadabilityService
 from gnod.configured.recommendation import RecommendationService
 from gnod.daemon.lifecycle import Control
+from gnod.disks.looks import Looks
 from gnod.egress import Purpose
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, OutdatedDatabase
 from gnod.freshness.read_your_writes import FreshnessService
@@ -231,7 +232,8 @@ async def _compose(
     readability = ReadabilityService(model_service, factory)
     closing.push_async_callback(readability.close)
     recommendation = RecommendationService(configuration, database, model_service, readability)
-    pool = _pool(places, configuration)
+    looks = Looks()
+    pool = _pool(places, configuration, looks)
     closing.push_async_callback(pool.close)
     storage = StorageMonitor(database, control.reopen)
     nearest = Nearest()
@@ -253,12 +255,13 @@ async def _compose(
         hold_reason=lambda: low_disk(places.data_dir),
         on_index_changed=backlog.chunks_changed,
         on_check=storage.check,
+        looks=looks,
     )
     closing.push_async_callback(scheduler.close)
     ocr = OcrBacklog(
         configuration,
         database,
-        _pool(places, configuration, for_ocr=True),
+        _pool(places, configuration, looks, for_ocr=True),
         backlog,
         is_syncing=lambda: scheduler.is_busy,
         reread=scheduler.note_changed,
@@ -345,13 +348,19 @@ async def _engine(egress: EgressPolicy, addresses: Addresses, written: str, name
     return await opening.open_engine(shared_addresses.parse(written), egress, purpose, addresses, _ENGINE_S)
 
 
-def _pool(places: IndexPaths, configuration: Configuration, *, for_ocr: bool = False) -> WorkerPool:
+def _pool(places: IndexPaths, configuration: Configuration, looks: Looks, *, for_ocr: bool = False) -> WorkerPool:
     limits = configuration.current.ingest
+
+    def roots() -> list[str]:
+        """Return the folders that answer: a worker opens all of them when it starts."""
+        return [each.path for each in configuration.current.collections if not looks.is_silent(each.path)]
+
     return WorkerPool(
         size=1 if for_ocr else limits.workers or min(os.cpu_count() or 1, _MAX_WORKERS),
         timeout_s=limits.timeout_s * (_OCR_TIME_FACTOR if for_ocr else 1),
         memory_mb=max(limits.memory_mb, _OCR_MEMORY_MB) if for_ocr else limits.memory_mb,
-        roots=lambda: [collection.path for collection in configuration.current.collections],
+        roots=roots,
+        before_start=lambda: looks.probe(roots()),
         scratch_folder=places.ocr_scratch_dir if for_ocr else places.scratch_dir,
         module=_OCR_MODULE if for_ocr else MODULE,
     )

@@ -16,14 +16,16 @@ from typing import NamedTuple
 
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
-from gnod.errors import GnoError
+from gnod.disks.looks import Looks
+from gnod.disks.mounts import Mounts, remote_mount
+from gnod.errors import GnoError, RootUnavailable
 from gnod.freshness import steadiness
 from gnod.freshness.folder_watch import FolderWatch, OpenSource, WatchState
 from gnod.freshness.steadiness import Steadiness
 from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.scope import NOTHING, WHOLE, Scope, of_paths
-from gnod.ingest.files.walk import Walk
+from gnod.ingest.files.walk import Walk, identity
 from gnod.ingest.sync import Progress, Sync, SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.database import Database
@@ -44,6 +46,7 @@ class SyncServices(NamedTuple):
     index_changed: Callable[[], None]
     state_changed: Callable[[], None]
     open_source: OpenSource
+    looks: Looks
     timings: SyncTimings
 
 
@@ -76,6 +79,7 @@ class SyncedCollection:
         self._last_failure: str | None = None
         self._hold_reason: str | None = None
         self._following: asyncio.Task[None] | None = None
+        self._looking: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._watch = self._new_watch()
         self._steadiness = Steadiness()
@@ -148,16 +152,21 @@ class SyncedCollection:
             _log.warning("watch.missed", extra={"fields": {"name": self.config.name}})
             self.note_changed()
 
-    def check(self, *, stood_still: bool, rescan_s: float) -> None:
+    def check(self, *, stood_still: bool, rescan_s: float, mounted: Mounts) -> None:
         """Do what is due by the clock. `stood_still`: events may have been lost."""
         if self.is_removed:
             return
-        if self._watch.is_useless(self.unavailable):
+        is_here = self.unavailable is None
+        if self._watch.mount != remote_mount(self.config.path, mounted) or self._watch.is_retry_due(self.unavailable):
             self.rewatch()
-        elif stood_still or self._watch.is_walk_due(rescan_s):
+        elif stood_still or (is_here and self._watch.is_walk_due(rescan_s)):
             self.note_changed()
         elif self._changes.size:  # these changes were held back
             self._follow()
+        elif is_here and self._watch.is_local:
+            self._compare_identity(identity(self.config.path))
+        elif self._looking is None and (self._watch.is_link or not is_here):
+            self._looking = asyncio.create_task(self._look(), name=f"look {self.config.name}")
 
     def request(self, listener: Progress | None = None) -> asyncio.Task[SyncReport]:
         """Return the run over the whole folder that starts after now; it continues when its caller stops waiting. The
@@ -171,11 +180,23 @@ class SyncedCollection:
         """Cancel everything and wait for it."""
         self._watch.close()  # an event must not start another run
         tasks: list[asyncio.Task[SyncReport] | asyncio.Task[None]] = [*self._tasks]
-        if self._following:
-            tasks.append(self._following)
+        tasks += filter(None, (self._following, self._looking))
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _look(self) -> None:
+        """Find whether the path is another folder now, or whether it answers again."""
+        try:
+            self._compare_identity(await self._services.looks.at(self.config.path).run(identity, self.config.path))
+        except RootUnavailable:
+            self._watch.identity = None
+        finally:
+            self._looking = None
+
+    def _compare_identity(self, found: tuple[int, int] | None) -> None:
+        if found != self._watch.identity and not self.is_removed:
+            self.rewatch()
 
     def _new_watch(self) -> FolderWatch:
         return FolderWatch(self.config, self.note_changed, self._services.open_source, self._timings)
@@ -210,10 +231,13 @@ class SyncedCollection:
                 self._drop_orphans_of_removed()
                 self._services.state_changed()
             self.unavailable = None if report.available else report.reason or ""
+            if self._services.looks.is_silent(self.config.path):
+                self._watch.identity = None  # whatever answers next must be walked
             if report.available and scope.is_whole:
                 self.last_reconcile = time.time()
                 self._steadiness.note(report)
             if report.added or report.updated or report.removed:
+                self._watch.differed()
                 self._services.index_changed()
             self._services.state_changed()
         return report.after(ahead.result()) if ahead and not (ahead.cancelled() or ahead.exception()) else report
@@ -240,7 +264,11 @@ class SyncedCollection:
 
     async def _sync(self, scope: Scope, progress: Progress) -> SyncReport:
         started = time.monotonic()
-        watch = self._watch
+        watch, place = self._watch, self._services.looks.at(self.config.path)
+
+        def enter(path: str, *, is_file: bool = False) -> None:
+            place.sign()
+            watch.enter(path, is_file=is_file)
 
         def listed(walked: Walk) -> None:
             if scope.is_whole:
@@ -260,11 +288,15 @@ class SyncedCollection:
             left=self._orphaned_mirrors,
             is_first=scope.is_whole and self.last_reconcile is None,
             is_steady=self.is_steady,
-            enter=watch.enter,
+            place=place,
+            enter=enter,
             on_listed=listed,
         )
         try:
+            await watch.open(place)
             report = await run.run()
+        except* RootUnavailable as group:
+            report = SyncReport(self.config.name, available=False, reason=str(group.exceptions[0]))
         except* GnoError as group:
             raise _first(group) from None
         fields = {**report._asdict(), "whole": scope.is_whole, "took_s": round(time.monotonic() - started, 3)}

@@ -18,7 +18,7 @@ class FreshnessReport(NamedTuple):
     `unwatched`, `unavailable`: collections without events, and without a folder; `unembedded`: chunks without a vector.
 
     This decides for all clients whether the index is current, and how that is said. Unreadable files and folders
-    without events do not count: the former cannot be indexed, and the latter are compared every few seconds.
+    without events do not count: the former cannot be indexed, and the latter are compared regularly.
     """
 
     pending: int
@@ -48,7 +48,7 @@ class FreshnessReport(NamedTuple):
             parts.append(f"{chunks} {has} no vector yet (`gnoctl embed` waits for {them})")
         if self.unavailable:
             names = ", ".join(self.unavailable)
-            parts.append(f"the folder of {names} does not exist now: its documents stay in the index")
+            parts.append(f"the folder of {names} is not available now: its documents stay in the index")
         return parts
 
 

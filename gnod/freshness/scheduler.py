@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import Looks
+from gnod.disks.mounts import mounts
 from gnod.errors import CollectionNotFound
 from gnod.freshness.collection import SyncedCollection, SyncServices
 from gnod.freshness.events.factory import open_source
@@ -53,10 +56,12 @@ class SyncScheduler:
         hold_reason: Callable[[], str | None],
         on_index_changed: Callable[[], None],
         on_check: Callable[[], None],
+        looks: Looks,
         open_source: OpenSource = open_source,
         timings: SyncTimings = SyncTimings(),  # noqa: B008 - immutable
     ) -> None:
         self.ignore_files = IgnoreFiles()
+        self.looks = looks
         self.state_changed: Signal[[]] = Signal()
         self._configuration = configuration
         self._on_check = on_check
@@ -70,6 +75,7 @@ class SyncScheduler:
             index_changed=on_index_changed,
             state_changed=self.state_changed.emit,
             open_source=open_source,
+            looks=looks,
             timings=timings,
         )
         self._collections = {c.name: SyncedCollection(c, self._services) for c in configuration.current.collections}
@@ -170,13 +176,14 @@ class SyncScheduler:
             if stood_still:
                 _log.info("watch.stood_still")
             rescan_s = self._configuration.current.watch.rescan_s
+            mounted = mounts()
             for collection in list(self._collections.values()):
-                collection.check(stood_still=stood_still, rescan_s=rescan_s)
+                collection.check(stood_still=stood_still, rescan_s=rescan_s, mounted=mounted)
 
     def _watch_config(self, open_source: OpenSource) -> EventSource | None:
         """Watch the config's folder; without events, the regular check finds its changes."""
         try:
-            source = open_source(str(self._configuration.path.parent), self._on_config_events)
+            source = open_source(os.path.realpath(self._configuration.path.parent), self._on_config_events)
         except NotWatchable:
             return None
         source.enter("")

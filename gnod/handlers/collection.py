@@ -14,12 +14,13 @@ from pathlib import Path
 from gnod.config import edit
 from gnod.config.model import DEFAULT_EXCLUDES, CollectionConfig, Config, ContextConfig
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import answers
+from gnod.disks.spellings import real_path
 from gnod.errors import AlreadyPublished, FolderNotFound, FolderUnreadable, InvalidName
 from gnod.handlers.wire_types import collection_info
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.names import real_path
 from gnod.ingest.files.preview import preview, subfolders
-from gnod.ingest.files.walk import root_problem
+from gnod.ingest.files.walk import folder_problem
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named
@@ -125,10 +126,12 @@ def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
 
 def _checked(written: str) -> str:
     """Return the whole path of a folder to add. Raises FolderNotFound and FolderUnreadable."""
-    path = real_path(os.path.abspath(os.path.expanduser(written)))  # noqa: PTH100, PTH111  (keeps symbolic links)
-    if not os.path.lexists(path):
-        raise FolderNotFound(f"the folder {path} does not exist", {"path": path})
-    if problem := root_problem(path):
+    path = os.path.abspath(os.path.expanduser(written))  # noqa: PTH100, PTH111  (keeps symbolic links)
+    if answers(path):
+        path = real_path(path)
+        if not os.path.lexists(path):
+            raise FolderNotFound(f"the folder {path} does not exist", {"path": path})
+    if problem := folder_problem(path):
         raise FolderUnreadable(problem, {"path": path})
     return path
 

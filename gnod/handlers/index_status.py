@@ -18,6 +18,7 @@ from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.endpoints import EndpointReport, EndpointUse
 from gnod.configured.models import ModelService
+from gnod.disks.mounts import mounts, remote_mount
 from gnod.errors import CollectionNotFound, RootUnavailable
 from gnod.freshness.collection import SyncedCollection
 from gnod.freshness.read_your_writes import FreshnessService
@@ -162,14 +163,16 @@ async def _walks(services: IndexServices, *, verify: bool) -> dict[str, Walk | R
     """Walk the folders, all or the small ones; return what was found, by collection."""
     every = services.configuration.current.collections
     chosen = every if verify else await services.database.read(lambda connection: _small(connection, every, services))
-    found = await asyncio.gather(*(asyncio.to_thread(_walk, services.scheduler, each) for each in chosen))
+    found = await asyncio.gather(*(_walk(services.scheduler, each) for each in chosen))
     return dict(zip((each.name for each in chosen), found, strict=True))
 
 
 def _small(
     connection: Connection, every: Sequence[CollectionConfig], services: IndexServices
 ) -> list[CollectionConfig]:
-    """Return the collections that may be walked: the smallest, as long as they have MAX_WALKED files together."""
+    """Return the collections that may be walked: the smallest that are on this machine, as long as they have MAX_WALKED
+    files together."""
+    mounted = mounts()
     counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
 
     def size(each: CollectionConfig) -> int:
@@ -178,7 +181,7 @@ def _small(
         return indexed + (known.pending_files if known else 0)
 
     chosen, total = [], 0
-    for each in sorted(every, key=size):
+    for each in sorted((each for each in every if remote_mount(each.path, mounted) is None), key=size):
         total += size(each)
         if total > MAX_WALKED:
             break
@@ -186,9 +189,15 @@ def _small(
     return chosen
 
 
-def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Walk | RootUnavailable:
+async def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Walk | RootUnavailable:
+    place = scheduler.looks.at(collection.path)
+
+    def enter(path: str, *, is_file: bool = False) -> None:
+        del path, is_file
+        place.sign()
+
     try:
-        listing = walk(collection, scheduler.ignore_files)
+        listing = await place.run(lambda: walk(collection, scheduler.ignore_files, enter=enter))
     except RootUnavailable as error:
         return error
     # An empty folder may be an unmounted drive, which the sync can tell.

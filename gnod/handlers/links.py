@@ -7,15 +7,17 @@ import contextlib
 import difflib
 import os
 from collections.abc import Mapping
+from functools import cache
 from pathlib import PurePath
 from urllib.parse import unquote
 
 from msgspec.structs import replace
 
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import answers
+from gnod.disks.spellings import real_path
 from gnod.handlers import mentions
 from gnod.handlers.wire_types import entry
-from gnod.ingest.files.names import real_path
 from gnod.ingest.links.places import LinkPlaces
 from gnod.protocol import links as wire
 from gnod.protocol.base import copied
@@ -247,9 +249,11 @@ def _check(connection: Connection, collection: str | None, prefix: str) -> wire.
     shown, renamed = _Shown(connection), links.renamed(connection)
     dead: list[wire.DeadLink] = []
     total = 0
+    is_known = cache(answers)  # of each collection's folder
     for stored in links.unresolved(connection, collection, prefix, -1, 0).links:
         document = shown.document(stored.document_id)
-        if (stored.link.key or "").startswith(_LABELS) or _is_on_disk(document, stored):
+        is_label = (stored.link.key or "").startswith(_LABELS)
+        if is_label or not is_known(document.root) or _is_on_disk(document, stored):
             continue
         total += 1
         if total <= _MOST_DEAD:

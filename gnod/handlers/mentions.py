@@ -6,13 +6,13 @@ Candidates come from the full-text index; their texts are read in order until th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
 from gnod.handlers.wire_types import metadata
 from gnod.ingest.links import properties
 from gnod.ingest.links.mentions import NameFinder, names
+from gnod.ingest.packages import stem
 from gnod.protocol import links as wire
 from gnod.search.keyword import expression, lexical
 from gnod.search.passages.plain_text import plain
@@ -95,7 +95,7 @@ def _names(connection: Connection, document: DocumentRow) -> list[str]:
     written = {link_names.key(name): name for name in properties.names(values)}
     id_ = link_names.key(str(values.get("id")))
     aliases = [written.get(name, name) for name in mentioning.aliases(connection, document.id) if name != id_]
-    return names(document.title, PurePosixPath(document.path).stem, aliases)
+    return names(document.title, stem(document.path), aliases)
 
 
 def _expression(connection: Connection, known: Sequence[str]) -> str | None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import PurePosixPath
 
 import msgspec
 
@@ -17,6 +16,7 @@ from gnod.ingest.formats import Converted
 from gnod.ingest.links import markdown as links_of_markdown
 from gnod.ingest.links import properties
 from gnod.ingest.links.extraction import extract
+from gnod.ingest.packages import stem
 from gnod.ingest.reading.result import CONVERSATION
 from gnod.ingest.text import frontmatter, inline_fields, secret_masking
 from gnod.ingest.text.canonical import canonicalise, digest, embed_hash, with_line_map
@@ -62,7 +62,7 @@ def prepare(
     # Use the title from the text or the caller, without the file name, because documents with the same mirror share
     # chunks.
     own_title = title or text(metadata, "title") or _title_heading(converted, markdown, head.body_start, structure)
-    title = _one_line(own_title or converted.title or PurePosixPath(relative_path).stem)
+    title = _one_line(own_title or converted.title or stem(relative_path))
     prose = code.prose if code else markdown[head.body_start :] if _is_prose(converted) else ""
     if code:
         passages, mirror_hash = code.passages, digest(f"{code.identity}\0{markdown}")

@@ -16,8 +16,9 @@ from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
-from gnod import mounts
 from gnod.config.model import CollectionConfig, IngestConfig
+from gnod.disks.looks import LookedAt
+from gnod.disks.mounts import is_mount_point
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.plan import FolderComparison, ReadingPlan
@@ -55,6 +56,10 @@ _SMALL_BYTES = 16_000
 _TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc")
 # The worker ended before it could say what it had read. One file in an archive must not hide the archive.
 _OF_THE_WORKER = frozenset({"timeout", "crashed", "memory"})
+
+# What also happens to a file when its drive is gone, or its server.
+_PERHAPS_GONE = frozenset({"vanished", "unreadable", "timeout"})
+_ROOT_CHECK_S = 5.0
 
 Progress = Callable[[str, int, int | None, str | None], None]
 """Called with stage ("scan", "index"), done, total (None while unknown) and the collection's name."""
@@ -101,6 +106,7 @@ class Sync:
     limits: IngestConfig
     ignore_files: IgnoreFiles
     progress: Progress
+    place: LookedAt
     scope: Scope = WHOLE
     is_first: bool = False
     is_steady: bool = True
@@ -125,24 +131,17 @@ class Sync:
     async def run(self) -> SyncReport:
         """Update the index and return the counts. An unavailable root is reported, not raised."""
         started = time.monotonic()
-        name = self.collection.name
-        self.progress("scan", 0, None, name)
+        reason: str | None = None
         try:
-            walked = Walk(self.collection, self.ignore_files, await self._spelled_scope(), self.enter)
-            found = await self._compared(walked)
-        except RootUnavailable as error:
-            return SyncReport(name, available=False, reason=error.message, took_s=time.monotonic() - started)
-        plan, was_mounted = await self.database.read(partial(self._plan, found, walked))
-        self._is_mounted = await asyncio.to_thread(mounts.is_mount_point, self.collection.path)
-        if was_mounted and not self._is_mounted and not (self.scope.is_whole and found.seen):
-            reason = f"nothing is mounted at {self.collection.path}: its drive is not there"
-            return SyncReport(name, available=False, reason=reason, took_s=time.monotonic() - started)
-        self.on_listed(walked)
-        await self._apply(plan, walked)
+            await self._update()
+        except* RootUnavailable as errors:
+            reason = str(errors.exceptions[0])
         n = self._counts
         return SyncReport(
-            name,
-            seen=found.seen,
+            self.collection.name,
+            available=reason is None,
+            reason=reason,
+            seen=n["seen"],
             added=n["added"],
             updated=n["updated"],
             unchanged=n["unchanged"],
@@ -153,12 +152,24 @@ class Sync:
             took_s=time.monotonic() - started,
         )
 
+    async def _update(self) -> None:
+        self.progress("scan", 0, None, self.collection.name)
+        walked = Walk(self.collection, self.ignore_files, await self._spelled_scope(), self.enter)
+        found = await self._compared(walked)
+        plan, was_mounted = await self.database.read(partial(self._plan, found, walked))
+        self._is_mounted = await self.place.run(is_mount_point, self.collection.path)
+        if was_mounted and not self._is_mounted and not (self.scope.is_whole and found.seen):
+            raise RootUnavailable(f"nothing is mounted at {self.collection.path}: its drive is not there")
+        self._counts.update(seen=found.seen, unchanged=found.unchanged)
+        self.on_listed(walked)
+        await self._apply(plan, walked)
+
     async def _compared(self, walked: Walk) -> FolderComparison:
         """Walk, and compare each part with the index. All files at once would take 300 MB for a million, and block the
         threads of searches for long."""
         comparison = FolderComparison(self.is_steady)
         parts = walked.parts()
-        while part := await asyncio.to_thread(next, parts, None):
+        while part := await self.place.run(next, parts, None):
             await self.database.read(partial(self._compare, comparison, part, walked.written))
         return comparison
 
@@ -183,7 +194,6 @@ class Sync:
     def _plan(self, found: FolderComparison, walked: Walk, connection: Connection) -> tuple[ReadingPlan, bool]:
         """Return the plan, and whether something was mounted at the root before."""
         plan = found.plan(walked.unreadable, walked.undecodable)
-        self._counts["unchanged"] = found.unchanged
         for kind, files in found.failing.items():
             self._counts["skipped" if kind in SKIP_KINDS else "failed"] += files
         was_mounted = collections.was_mounted(connection, self._id)
@@ -202,6 +212,8 @@ class Sync:
         self.progress("index", 0, total, self.collection.name)
         outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
         async with asyncio.TaskGroup() as group:
+            # A converter that reads a file of a server that is gone would occupy its worker.
+            watching = group.create_task(self._require_answers())
             # Two jobs per worker, so that the next one is ready.
             group.create_task(_put_empty(plan, outcomes))
             groups = together([path for path in plan.read if plan.files[path].size], plan.files)
@@ -210,9 +222,12 @@ class Sync:
             done = 0
             while done < total:
                 batch = await _next_batch(outcomes, total - done)
+                if any(isinstance(outcome, Failure) and outcome.kind in _PERHAPS_GONE for _, outcome in batch):
+                    await self._require_root()
                 await self.database.write(partial(self._store, batch))
                 done += sum(not _goes_on(outcome) for _, outcome in batch)
                 self.progress("index", done, total, self.collection.name)
+            watching.cancel()
         if not remove_first:
             await self._remove(plan, walked)
         if plan.read or plan.remove or self.left or self.is_first:
@@ -220,6 +235,17 @@ class Sync:
             left = await self.database.read(writing.orphans) if self.scope.is_whole else self.left
             await self.database.write(lambda connection: writing.drop_orphans(connection, left))
             self.left.clear()
+
+    async def _require_answers(self) -> None:
+        """Raise RootUnavailable as soon as the folder does not answer any more."""
+        while True:
+            await asyncio.sleep(_ROOT_CHECK_S)
+            await self._require_root()
+
+    async def _require_root(self) -> None:
+        """Raise RootUnavailable if the folder is gone: files that cannot be read tell nothing then."""
+        if reason := await self.place.run(root_problem, self.collection.path):
+            raise RootUnavailable(reason)
 
     async def _remove(self, plan: ReadingPlan, walked: Walk) -> None:
         # Remove them in parts: a transaction over a million documents takes minutes, and delays other writes and the
@@ -361,8 +387,6 @@ class Sync:
 
     def _fail(self, connection: Connection, path: str, failure: Failure, now: float) -> None:
         if failure.kind == "vanished":
-            if root_problem(self.collection.path):
-                return  # the drive is gone, not the file
             self._counts["removed"] += writing.remove(connection, self._id, [path], now=now, left=self.left)
             return
         # A file that cannot be read, or is now in a cloud only, may be unchanged. A file that was read and is not a

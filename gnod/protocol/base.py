@@ -43,9 +43,9 @@ class Freshness(Result, frozen=True, kw_only=True):
     - `pending`: the number of files that have changed, or may have changed, and are not indexed yet. A collection that
       waits for a complete comparison counts as one.
     - `failed`: the number of files that cannot be read or converted. It does not affect `current`.
-    - `unwatched`: collections whose changes the daemon notices only after some seconds (polling). They do not affect
+    - `unwatched`: collections whose changes the daemon notices only after a while (polling). They do not affect
       `current`.
-    - `unavailable`: collections whose folder does not exist now.
+    - `unavailable`: collections whose folder does not exist now, or does not answer.
     - `unembedded`: the number of chunks without a vector. Only searches that need vectors count them.
     """
 

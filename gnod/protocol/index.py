@@ -197,7 +197,7 @@ class CollectionStatus(Result, frozen=True, kw_only=True):
       too_large, not_downloaded (they are in a cloud).
     - `partial_by_kind`: how many documents lack a part: needs_ocr, corrupt, too_large, too_long, bad_head (lines of the
       frontmatter), members (files inside them). A document counts once for each kind.
-    - `watch`: how changes are noticed: events, polling (a walk every few seconds) or off.
+    - `watch`: how changes are noticed: events, polling (regular walks) or off.
     - `watch_reason`: why `watch` is not "events", or why changes are not indexed.
     - `last_sync`: the last sync of any scope.
     - `last_reconcile`: the last complete comparison with the disk since the daemon started.

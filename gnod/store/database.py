@@ -21,6 +21,7 @@ from unicodedata import normalize
 
 import apsw
 
+from gnod.disks.spellings import folded
 from gnod.errors import DatabaseCorrupt, ForeignDatabase, StorageFailed
 from gnod.fair_turns import Turns
 from gnod.private import private_folder
@@ -31,7 +32,6 @@ from gnod.store.faults import damaged, identify, translated
 from gnod.store.keyword_index.postings import current_view, feed
 from gnod.store.keyword_index.postings.current_view import in_one_view, in_snapshot
 from gnod.store.keyword_index.postings.versions import Postings
-from gnod.store.link_names import folded
 from gnod.store.schema import Schema, migrate, usable_version
 from gnod.store.vectors import knn
 

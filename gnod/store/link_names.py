@@ -1,13 +1,14 @@
-"""The names that links find documents by, and the form in which names are compared. Pure; reads no document.
+"""The names that links find documents by. Pure; reads no document.
 
 A name is compared without regard to case, in Unicode NFC, without `.md`. How good a name is, is its rank.
 """
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
+
+from gnod.disks.spellings import folded
 
 # Ranks, the best first. A link reaches the names up to a rank: a path, an end of a path, or any name.
 PATH, END, ALIAS = range(3)
@@ -27,17 +28,6 @@ class Name(NamedTuple):
     name: str
     rank: int
     depth: int
-
-
-def folded(text: str) -> str:
-    """Return the form in which names are compared: canonical caseless matching (Unicode, D145).
-
-    >>> folded("Cafe\\u0301 STRASSE") == folded("Caf\\xe9 straße")
-    True
-    """
-    if text.isascii():
-        return text.lower()
-    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", text).casefold())
 
 
 def key(path: str) -> str:

@@ -6,23 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from gnod.mounts import Mount, parse, remote_mount, why_without_events
+from gnod.disks.mounts import mounts, remote_mount
+from gnod.freshness.events.factory import open_source
+from gnod.freshness.events.source import FileEvents, NotWatchable
 
-MOUNTS = parse(
-    "\n".join(
-        [
-            "21 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw",
-            "40 21 0:35 / /home/ann/team rw,nosuid - nfs4 server:/team rw,vers=4.2",
-            "41 21 0:36 / /home/ann/my\\040drive rw - fuse.sshfs host: rw",
-            "42 21 8:17 / /media/stick rw - fuseblk /dev/sdb1 rw",
-            "43 40 0:40 / /home/ann/team/local rw - tmpfs tmpfs rw",
-            "44 21 0:44 / /home/ann/vault rw - fuse.gocryptfs /home/ann/.vault rw",
-            "45 21 0:45 / /srv rw - nfs a:/ rw",
-            "46 21 8:33 / /srv rw - ext4 /dev/sdc1 rw",
-            "nonsense",
-        ]
-    )
-)
+MOUNTED = {
+    "/": "ext4",
+    "/home/ann/team": "nfs4",
+    "/home/ann/my drive": "fuse.sshfs",
+    "/home/ann/team/local": "tmpfs",
+    "/home/ann/vault": "fuse.gocryptfs",
+    "/media/stick": "fuseblk",
+    "/run/user/1000/gvfs": "fuse.gvfsd-fuse",
+    "/mnt/cloud": "fuse.rclone",
+    "/net": "autofs",
+    "/Volumes/Team": "smbfs",
+    "/Volumes/Old Mac": "afpfs",
+    "/Volumes/Stick": "exfat",
+}
 
 
 @pytest.mark.parametrize(
@@ -37,17 +38,26 @@ MOUNTS = parse(
         ("/home/ann/team/local/x", None),
         ("/home/ann/vault", None),
         ("/home/ann", "/home/ann/team"),  # a part of it is remote
-        ("/srv/docs", None),  # a local disk lies over it
+        ("/run/user/1000/gvfs/smb-share:server=nas/docs", "/run/user/1000/gvfs"),
+        ("/mnt/cloud/docs", "/mnt/cloud"),
+        ("/net/server", "/net"),
+        ("/Volumes/Team/docs", "/Volumes/Team"),
+        ("/Volumes/Old Mac", "/Volumes/Old Mac"),
+        ("/Volumes/Stick", None),
     ],
 )
 def test_remote_folders_are_known(root: str, point: str | None) -> None:
-    found = remote_mount(root, MOUNTS)
+    found = remote_mount(root, MOUNTED)
     assert (found.point if found else None) == point
 
 
-def test_the_reason_names_the_mount_and_its_type() -> None:
-    assert remote_mount("/home/ann/team", MOUNTS) == Mount("/home/ann/team", "nfs4")
+def test_the_mounts_of_this_machine_are_known(tmp_path: Path) -> None:
+    assert "/" in mounts()
+    assert remote_mount(str(tmp_path), mounts()) is None
 
 
-def test_a_folder_of_this_machine_has_events(tmp_path: Path) -> None:
-    assert why_without_events(str(tmp_path)) is None
+async def test_a_network_folder_cannot_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[FileEvents] = []
+    monkeypatch.setattr("gnod.freshness.events.factory.mounts", lambda: MOUNTED)
+    with pytest.raises(NotWatchable, match=r"network folder \(smbfs at /Volumes/Team\)"):
+        open_source("/Volumes/Team/docs", heard.append)

@@ -3,54 +3,115 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import sys
 from pathlib import Path
 
 import pytest
 
-from gnod.freshness.events import portable
+from gnod.disks.spellings import folded
 from gnod.freshness.events.portable import PortableSource
 from gnod.freshness.events.source import FileEvents
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
+_IDLE_S = 5.0
+
+
+class Folder:
+    """A watched folder, and what was reported of it."""
+
+    def __init__(self, path: Path) -> None:
+        path.mkdir(exist_ok=True)
+        self.path = path
+        self.heard: list[FileEvents] = []
+        self.source = PortableSource(str(path), self.heard.append)
+
+    async def begun(self) -> None:
+        await until(lambda: bool(self.heard))
+
+    def told(self) -> set[str]:
+        return {path for events in self.heard for path in events.paths}
+
+    def lost(self) -> list[str]:
+        return [events.lost for events in self.heard if events.lost]
+
 
 async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
-    heard: list[FileEvents] = []
-    source = PortableSource(str(tmp_path), heard.append)
-    for number in range(600):  # it says nothing when it begins to watch
-        (tmp_path / f"d{number}").mkdir()
-        (tmp_path / "a.md").write_text("x")
-        await asyncio.sleep(0.1)
-        told = {path for events in heard for path in events.paths}
-        if "a.md" in told and any(path.startswith("d") for path in told):
-            break
-    else:
-        pytest.fail(f"only {heard} was told")
-    assert source.fault is None
-    source.close()
-    await asyncio.sleep(0)
+    folder = Folder(tmp_path / "notes")
+    await folder.begun()
+    assert folder.lost() == ["changes before this were not seen"]
+    (folder.path / "sub").mkdir()
+    (folder.path / "sub" / "a.md").write_text("x")
+    await until(lambda: folder.told() == {"sub", "sub/a.md"})
+    assert folder.source.fault is None
+    folder.source.close()
+    (folder.path / "b.md").write_text("x")
+    await asyncio.sleep(0.5)
+    assert "b.md" not in folder.told()
 
 
 async def test_a_folder_that_is_not_there_is_no_fault(tmp_path: Path) -> None:
     heard: list[FileEvents] = []
-    source = PortableSource(str(tmp_path / "gone"), heard.append)
-    await asyncio.sleep(0.2)
-    assert source.fault is None
-    assert heard == []
-    source.close()
+    gone, there = PortableSource(str(tmp_path / "gone"), heard.append), Folder(tmp_path / "there")
+    await there.begun()
+    assert gone.fault is None
+    (there.path / "a.md").write_text("x")
+    await until(lambda: there.told() == {"a.md"})
+    gone.close()
+    there.source.close()
 
 
-async def test_events_may_spell_the_folder_otherwise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_events_may_spell_the_folder_otherwise(tmp_path: Path) -> None:
     """As on macOS, where a folder can be opened by another spelling of its name."""
+    folder = Folder(tmp_path / "notes")
+    paths = [f"{str(folder.path).upper()}{below}" for below in ("/a.md", "/B/c.md", "")]
+    folder.source.report({folded(path): path for path in paths})
+    assert folder.heard == [FileEvents(frozenset({"a.md", "B/c.md"}), "the folder itself changed")]
+    folder.source.close()
 
-    async def awatch(root: str, **_: object) -> AsyncIterator[set[tuple[int, str]]]:
-        yield {(1, f"{root.upper()}/a.md"), (1, f"{root.upper()}/B/c.md")}
-        yield {(3, root.upper())}
 
-    monkeypatch.setattr(portable, "awatch", awatch)
-    heard: list[FileEvents] = []
-    PortableSource(str(tmp_path), heard.append)
-    await until(lambda: len(heard) > 1)
-    assert heard[:2] == [FileEvents(frozenset({"a.md", "B/c.md"})), FileEvents(lost="the folder itself changed")]
+async def test_after_a_large_burst_everything_is_compared(tmp_path: Path) -> None:
+    busy, quiet = Folder(tmp_path / "busy"), Folder(tmp_path / "quiet")
+    await busy.begun()
+    for number in range(3000):
+        (busy.path / f"{number}.md").touch()
+    await until(lambda: "many files changed at once" in busy.lost())
+    assert quiet.lost() == ["changes before this were not seen"]
+    busy.source.close()
+    quiet.source.close()
+
+
+async def test_the_removal_of_the_folder_itself_is_reported(tmp_path: Path) -> None:
+    folder = Folder(tmp_path / "notes")
+    await folder.begun()
+    folder.path.rename(tmp_path / "away")
+    await until(lambda: "the folder itself changed" in folder.lost())
+    folder.source.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells how often a thread woke up")
+async def test_sixty_folders_are_watched_by_one_thread_that_sleeps(tmp_path: Path) -> None:
+    before = len(_tasks())
+    folders = [Folder(tmp_path / f"f{number}") for number in range(60)]
+    for folder in folders:
+        await folder.begun()
+    assert len(_tasks()) - before <= 1
+    slept = sum(map(_sleeps, _tasks()))
+    await asyncio.sleep(_IDLE_S)
+    assert sum(map(_sleeps, _tasks())) - slept <= _IDLE_S + 1
+    (folders[0].path / "a.md").touch()
+    (folders[59].path / "b.md").touch()
+    await until(lambda: folders[0].told() == {"a.md"} and folders[59].told() == {"b.md"})
+    for folder in folders:
+        folder.source.close()
+    await until(lambda: len(_tasks()) <= before)
+
+
+def _tasks() -> list[Path]:
+    return list(Path("/proc/self/task").iterdir())
+
+
+def _sleeps(task: Path) -> int:
+    (line,) = (s for s in (task / "status").read_text().splitlines() if s.startswith("voluntary_ctxt_switches"))
+    return int(line.split()[1])

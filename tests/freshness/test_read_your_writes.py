@@ -18,10 +18,10 @@ def test_what_is_missing_is_said() -> None:
         "syncing: 2,000 files are not indexed yet": CURRENT._replace(pending=2000),
         "1 chunk has no vector yet (`gnoctl embed` waits for it)": CURRENT._replace(unembedded=1),
         "1,200 chunks have no vector yet (`gnoctl embed` waits for them)": CURRENT._replace(unembedded=1200),
-        "the folder of usb, nas does not exist now: its documents stay in the index": CURRENT._replace(
+        "the folder of usb, nas is not available now: its documents stay in the index": CURRENT._replace(
             unavailable=["usb", "nas"], unwatched=["usb", "nas"]
         ),
-        "syncing: 1 file is not indexed yet; the folder of usb does not exist now: its documents stay in the index": (
+        "syncing: 1 file is not indexed yet; the folder of usb is not available now: its documents stay in the index": (
             CURRENT._replace(pending=1, unavailable=["usb"])
         ),
     }

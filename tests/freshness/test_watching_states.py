@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import os
+import threading
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -11,12 +13,16 @@ import pytest
 
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import Looks
 from gnod.freshness.events.factory import open_source
+from gnod.freshness.events.portable import PortableSource
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
 from gnod.freshness.folder_watch import FolderWatch, OpenSource
 from gnod.freshness.scheduler import Clocks, SyncScheduler
 from gnod.freshness.timings import SyncTimings
+from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.scope import Scope
+from gnod.ingest.files.walk import walk
 from gnod.ingest.sync import SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.database import Database
@@ -27,25 +33,27 @@ from tests.waiting import until
 QUICK = SyncTimings(check_every_s=0.05, poll_s=0.1, longest_rest_s=0.1)
 
 
-def test_changes_in_hidden_folders_start_no_sync(tmp_path: Path) -> None:
+async def test_changes_in_hidden_folders_start_no_sync(tmp_path: Path) -> None:
     found: list[Scope] = []
 
-    def watched(*, hidden: bool) -> OnEvents:
+    async def watched(*, hidden: bool) -> OnEvents:
         sources: list[OnEvents] = []
 
         def remember(_: str, on_events: OnEvents) -> EventSource:
             sources.append(on_events)
             raise NotWatchable("no events here")
 
-        FolderWatch(CollectionConfig(name="c", path=str(tmp_path), hidden=hidden), found.append, remember, QUICK)
+        config = CollectionConfig(name="c", path=str(tmp_path), hidden=hidden)
+        watch = FolderWatch(config, found.append, remember, QUICK)
+        await watch.open(Looks().at(config.path))
         return sources[0]
 
     of_programs = frozenset({".obsidian/workspace.json", "a/.trash/b.md", ".x.md.swp", ".git/.gitignore"})
-    watched(hidden=False)(FileEvents(of_programs))
+    (await watched(hidden=False))(FileEvents(of_programs))
     assert found == []
-    watched(hidden=False)(FileEvents(of_programs | {"a/.gitignore", "b.md", ".later.md.icloud"}))
+    (await watched(hidden=False))(FileEvents(of_programs | {"a/.gitignore", "b.md", ".later.md.icloud"}))
     assert [scope.paths for scope in found] == [frozenset({"a", "b.md", ".later.md.icloud"})]
-    watched(hidden=True)(FileEvents(frozenset({".obsidian/workspace.json", ".git/x"})))
+    (await watched(hidden=True))(FileEvents(frozenset({".obsidian/workspace.json", ".git/x"})))
     assert found[1].paths == frozenset({".obsidian/workspace.json"})  # `.git` is excluded by name
 
 
@@ -73,6 +81,7 @@ class SyncedFolder:
             hold_reason=lambda: self.hold_reason,
             on_index_changed=lambda: None,
             on_check=lambda: None,
+            looks=Looks(answers_within_s=1),
             open_source=self._open_source,
             timings=QUICK,
         )
@@ -185,3 +194,67 @@ async def test_files_that_are_touched_without_a_change_are_not_read_forever(shor
         assert (await walk_after_touching()).in_vain == 0
         files[0].write_text("# Note A\n")  # of the same size
         await until(lambda: "Note A" in index.titles())
+
+
+@pytest.mark.slow
+async def test_a_folder_is_watched_as_on_other_systems(short_tmp: Path) -> None:
+    async with synced(short_tmp, PortableSource) as index:
+        (index.notes / "a.md").write_text("# Zebra\n")
+        await until(lambda: index.indexed() == ["a.md"])
+        (index.notes / "a.md").rename(index.notes / "b.md")
+        await until(lambda: index.indexed() == ["b.md"])
+        assert index.scheduler.watch_state("notes").mode == "events"
+
+
+async def test_a_folder_without_events_is_looked_at_less_often_while_nothing_changes(tmp_path: Path) -> None:
+    config = CollectionConfig(name="c", path=str(tmp_path))
+    watch = FolderWatch(config, lambda _: None, no_events, SyncTimings(polls_per_rest=1e-6))
+    await watch.open(Looks().at(config.path))
+    assert watch.state(None).mode == "off"
+    watch.enter("")
+    watch.listed(walk(config, IgnoreFiles()))
+    watch.differed()
+    await asyncio.sleep(0.01)
+    assert str(watch.state(None).reason).endswith("is of type nfs4; it is looked at every 5 min")
+    often = FolderWatch(config, lambda _: None, no_events, SyncTimings())
+    await often.open(Looks().at(config.path))
+    often.enter("")
+    often.listed(walk(config, IgnoreFiles()))
+    assert str(often.state(None).reason).endswith("it is looked at every 5 s")
+    assert not often.is_walk_due(3600)
+
+
+async def test_a_source_that_loses_events_silently_is_compared_every_few_minutes(tmp_path: Path) -> None:
+    class Forgetful(PortableSource):
+        complete_for_s = 0.0
+
+    config = CollectionConfig(name="c", path=str(tmp_path))
+    for kind in (Forgetful, PortableSource, open_source):
+        watch = FolderWatch(config, lambda _: None, kind, SyncTimings())
+        await watch.open(Looks().at(config.path))
+        watch.enter("")
+        watch.listed(walk(config, IgnoreFiles()))
+        if kind is Forgetful:
+            await until(lambda watch=watch: watch.is_walk_due(3600))  # type: ignore[misc]
+        assert watch.is_walk_due(3600) == (kind is Forgetful)
+        watch.close()
+
+
+@pytest.mark.slow
+async def test_a_folder_that_answers_again_is_walked(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call of the system that does not return stands for the server of a link's target."""
+    async with synced(short_tmp) as index:
+        await until(lambda: index.scheduler.watch_state("notes").mode == "events" and not index.scheduler.is_busy)
+        answers, scandir = threading.Event(), os.scandir
+
+        def scan(path: str) -> Iterator[os.DirEntry[str]]:
+            answers.wait()
+            return scandir(path)
+
+        monkeypatch.setattr(os, "scandir", scan)
+        (index.notes / "a.md").write_text("# Zebra\n")
+        index.scheduler.collection("notes").rewatch()
+        await until(lambda: index.scheduler.pending().unavailable == ["notes"])
+        assert "has not answered since" in str(index.scheduler.watch_state("notes").reason)
+        answers.set()
+        await until(lambda: index.indexed() == ["a.md"] and not index.scheduler.pending().unavailable)

@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from gnod.config.model import CollectionConfig, IngestConfig
+from gnod.disks.looks import Looks
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.sync import Sync, SyncReport
 from gnod.ingest.workers.pool import WorkerPool
@@ -42,6 +43,7 @@ async def syncing(
             limits=LIMITS,
             ignore_files=ignore_files,
             progress=lambda stage, *_: stages.append(stage),
+            place=Looks().at(str(root)),
             is_first=is_first,
             left=set() if left is None else left,
         )

@@ -15,11 +15,12 @@ from typing import Literal
 import pytest
 
 from gnod.config.model import CollectionConfig
+from gnod.disks.looks import Looks
+from gnod.disks.spellings import real_path
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
 from gnod.freshness.folder_watch import FolderWatch
 from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.names import real_path
 from gnod.ingest.files.scope import WHOLE, Scope, of_paths
 from gnod.ingest.files.walk import root_problem, walk
 from gnod.ingest.sync import Sync
@@ -54,6 +55,7 @@ class Followed:
             limits=LIMITS,
             ignore_files=IgnoreFiles(),
             progress=lambda *_: None,
+            place=Looks().at(str(self.root)),
             scope=scope,
         ).run()
 

@@ -89,6 +89,7 @@ SAMPLES: dict[str, Callable[[], bytes | str]] = {
     "ods": lambda: opendocument("spreadsheet", TABLE),
     "odp": lambda: opendocument("presentation", SLIDE),
     "odg": lambda: opendocument("graphics", SLIDE),
+    "pages": lambda: zipped({"Index/Document.iwa": "", "QuickLook/Preview.pdf": pdf(["zqx45"])}),
     "zip": lambda: zipped({"zqx45.txt": ""}),
     "tar": lambda: tarred("zqx45.txt"),
     "msg": from_corpora("**/*.msg"),
@@ -149,5 +150,5 @@ def test_every_extension_is_in_the_table() -> None:
 
 
 def test_what_is_not_read_says_what_to_do() -> None:
-    with pytest.raises(Exception, match=r"This is an iWork document, which gnod does not read: export it as PDF\."):
-        convert(b"PK\x05\x06" + bytes(18), "a.pages", max_characters=99)
+    with pytest.raises(Exception, match=r"This is a binary workbook, which gnod does not read: convert it "):
+        convert(b"PK\x05\x06" + bytes(18), "a.xlsb", max_characters=99)

@@ -9,7 +9,10 @@ from typing import cast
 
 import pytest
 
+from gnod.config.model import CollectionConfig
+from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.placeholders import is_dataless, not_downloaded
+from gnod.ingest.files.walk import walk
 from gnod.ingest.workers.source_file import ReadFailed, read_source
 
 
@@ -55,6 +58,49 @@ def test_a_dataless_file_of_macos(tmp_path: Path) -> None:
     assert not is_dataless(found(st_flags=0x20))
     assert not_downloaded(str(tmp_path / "gone.md"), found(st_flags=0x40000000))
     assert not_downloaded(str(tmp_path / "gone.md"), found()) is None
+
+
+def test_a_dataless_file_is_not_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "plan.md"
+    path.write_text("text")
+    _let_be_dataless(path, monkeypatch)
+    monkeypatch.setattr(os, "open", lambda *_: pytest.fail("it was opened"))
+    with pytest.raises(ReadFailed) as failed:
+        read_source(str(path), 1000)
+    assert failed.value.kind == "not_downloaded"
+
+
+def test_an_ignore_file_that_is_dataless_now_excludes_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.md").touch()
+    (tmp_path / "draft.md").touch()
+    (tmp_path / ".gitignore").write_text("draft.md\n")
+    ignores, config = IgnoreFiles(), CollectionConfig(name="c", path=str(tmp_path))
+    assert set(walk(config, ignores).files) == {"a.md"}
+    _let_be_dataless(tmp_path / ".gitignore", monkeypatch)
+    (tmp_path / ".gitignore").write_text("# it would be downloaded\n")
+    assert set(walk(config, ignores).files) == {"a.md"}
+
+
+def _let_be_dataless(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the system say of a file what macOS says of one that is not downloaded."""
+    stat = os.stat
+    monkeypatch.setattr(
+        os, "stat", lambda each, **more: _Dataless(stat(each)) if each == str(path) else stat(each, **more)
+    )
+
+
+class _Dataless:
+    """The stat of a file, with the flags of macOS."""
+
+    st_flags = 0x40000000
+
+    def __init__(self, found: os.stat_result) -> None:
+        self._found = found
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._found, name)
 
 
 @pytest.mark.skipif(not hasattr(os, "setxattr"), reason="this system has no such attributes")

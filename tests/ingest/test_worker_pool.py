@@ -324,3 +324,19 @@ async def test_a_worker_killed_while_it_starts_is_replaced() -> None:
                 await asyncio.sleep(0)
         os.kill(pids(pool)[0], signal.SIGKILL)
         assert isinstance(await task, PreparedDocument)
+
+
+async def test_a_start_that_waits_for_a_silent_folder_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+    roots = [str(tmp_path), str(tmp_path / "silent")]
+    pool = WorkerPool(size=1, timeout_s=30, memory_mb=2048, roots=lambda: roots, module="stuck_worker")
+    try:
+        async with asyncio.timeout(60):
+            job = asyncio.create_task(pool.run(NOTE))
+            await until(lambda: pids(pool))
+            roots.pop()  # it is known to be silent now
+            assert isinstance(await job, PreparedDocument)
+    finally:
+        await pool.close()

@@ -175,7 +175,7 @@ function nothing() {
 }
 
 function watched({ watch, watch_reason: reason }) {
-  const how = { events: "changes are noticed at once", polling: "looked at every few seconds", off: "changes are not noticed" }[watch] ?? watch;
+  const how = { events: "changes are noticed at once", polling: "looked at regularly", off: "changes are not noticed" }[watch] ?? watch;
   return reason ? `${how} (${reason})` : how;
 }
 

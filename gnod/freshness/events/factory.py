@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from gnod import mounts
+from gnod.disks.mounts import mounts, remote_mount
 from gnod.freshness.events.source import EventSource, NotWatchable, OnEvents
 
 if sys.platform == "linux":
@@ -14,7 +14,7 @@ else:
 
 
 def open_source(root: str, on_events: OnEvents) -> EventSource:
-    """Return a source for a folder. Raises NotWatchable."""
-    if reason := mounts.why_without_events(root):
-        raise NotWatchable(reason)
+    """Return a source for a folder, whose path has no links. Raises NotWatchable."""
+    if mount := remote_mount(root, mounts()):
+        raise NotWatchable(f"it is a network folder ({mount.kind} at {mount.point})")
     return NativeSource(root, on_events)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import math
 import os
 import threading
 from collections.abc import Set
@@ -42,6 +43,8 @@ _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENAMETO
 
 
 class InotifySource:
+    complete_for_s = math.inf  # an overflow is reported
+
     def __init__(self, root: str, on_events: OnEvents) -> None:
         """Raises NotWatchable."""
         self.fault: str | None = None

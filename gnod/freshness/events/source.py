@@ -28,7 +28,10 @@ class EventSource(Protocol):
     """Reports changes in the folders entered, from `enter` to `close`.
 
     `fault`: why it no longer reports all changes, in words; a source with a fault cannot be used any more.
+    `complete_for_s`: compare the folder with the index after this time, because events may be lost without notice.
     """
+
+    complete_for_s: float
 
     @property
     def fault(self) -> str | None: ...

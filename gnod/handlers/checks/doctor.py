@@ -21,7 +21,7 @@ from gnod.configured.models import ModelFactory, ModelService
 from gnod.errors import GnoError
 from gnod.folders import SOCKET_PATH_LIMIT, is_private
 from gnod.handlers.checks import doctor_models
-from gnod.ingest.files.walk import root_problem
+from gnod.ingest.files.walk import folder_problem
 from gnod.ingest.workers.jobs import Failure, TextJob
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.memory.service import MemoryService
@@ -88,7 +88,7 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             await _database(services.database, services.storage),
             *_storage(services.storage),
             _disk(services.places.data_dir),
-            *_folders(services.configuration),
+            *await asyncio.to_thread(_folders, services.configuration),
             *await _files(services.configuration, services.database),
             *services.more_checks(),
             await _workers(services.pool),
@@ -196,7 +196,7 @@ def _disk(folder: Path) -> Check:
 def _folders(configuration: Configuration) -> list[Check]:
     checks = []
     for collection in configuration.current.collections:
-        problem = root_problem(collection.path)
+        problem = folder_problem(collection.path)
         checks.append(
             Check(
                 f"collection {collection.name}",

@@ -6,11 +6,12 @@ import os
 from collections.abc import Mapping, Sequence
 
 from gnod.config.model import CollectionConfig
+from gnod.disks.looks import answers
+from gnod.disks.spellings import Spellings
 from gnod.errors import GnoError
 from gnod.handlers.wire_types import ingest_error, iso
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.names import Spellings
-from gnod.ingest.files.walk import root_problem, why_not_listed
+from gnod.ingest.files.walk import folder_problem, why_not_listed
 from gnod.ingest.member_names import SEPARATOR
 from gnod.protocol.index import IndexWhyResult, WhyCollection
 from gnod.search.query import references
@@ -30,12 +31,14 @@ def why(
 ) -> IndexWhyResult:
     """Explain a path for every collection that contains it. Raises InvalidReference."""
     places = [place for place in _places(connection, path, configured) if place[0] in configured]
-    places = [(name, Spellings(configured[name].path).of(relative)) for name, relative in places]
+    places = [(name, _spelled(configured[name].path, relative)) for name, relative in places]
     views = [_view(connection, configured[name], relative, ignore_files) for name, relative in places]
     full = _on_disk(configured, places, path)
-    return IndexWhyResult(
-        path=full, exists=os.path.lexists(full), collections=views, reason=_summary(views, full, configured)
-    )
+    return IndexWhyResult(path=full, exists=_exists(full), collections=views, reason=_summary(views, full, configured))
+
+
+def _spelled(root: str, path: str) -> str:
+    return Spellings(root).of(path) if answers(root) else path
 
 
 def _places(connection: Connection, path: str, configured: Mapping[str, CollectionConfig]) -> list[tuple[str, str]]:
@@ -64,7 +67,7 @@ def _view(connection: Connection, collection: CollectionConfig, path: str, ignor
     full = f"{collection.path.rstrip('/')}/{path}"
     document = documents.by_path(connection, collection.name, path, active=False)
     failed = _failure(failures.of_collection(connection, id_of(connection, collection.name)), path)
-    if SEPARATOR in path and not os.path.lexists(full):
+    if SEPARATOR in path and not _exists(full):
         verdict, reason = _of_member(connection, collection, path, document, ignore_files)
     else:
         verdict, reason = _verdict(collection, path, full, document, failed, ignore_files)
@@ -138,7 +141,7 @@ def _verdict(
 ) -> tuple[str, str]:
     """Return the stable word and the reason."""
     is_indexed = document is not None and document.active
-    if problem := root_problem(collection.path):
+    if problem := folder_problem(collection.path):
         return ("stale" if is_indexed else "missing"), f"{problem}; what was indexed stays searchable"
     if failed and failed.path != path:
         word = "stale" if is_indexed else "failed"
@@ -212,3 +215,7 @@ def _summary(views: list[WhyCollection], path: str, configured: Mapping[str, Col
         return "no folder was added yet; `gnoctl collection add FOLDER` adds one"
     folders = ", ".join(f"{c.name} ({c.path})" for c in configured.values())
     return f"{path} is not in the folder of a collection: {folders}"
+
+
+def _exists(path: str) -> bool:
+    return answers(path) and os.path.lexists(path)

@@ -22,7 +22,7 @@ from gnod.errors import (
 )
 from gnod.freshness.scheduler import SyncScheduler
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.walk import root_problem, why_not_listed
+from gnod.ingest.files.walk import folder_problem, why_not_listed
 from gnod.protocol import documents as wire
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.types import format_uri
@@ -85,7 +85,7 @@ class CapturedNote:
 def write(collection: CollectionConfig, note: CapturedNote, ignore_files: IgnoreFiles) -> Path:
     """Write the note to a new file, and return it. Raises RootUnavailable, PathOutsideRoot, ConfigInvalid and
     StorageFailed."""
-    if problem := root_problem(collection.path):
+    if problem := folder_problem(collection.path):
         raise RootUnavailable(problem)
     root, folder = Path(collection.path), Path(collection.path, note.folder)
     if ".." in folder.parts or not folder.resolve().is_relative_to(root.resolve()):

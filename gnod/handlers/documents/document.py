@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from gnod.config.faults import quoted
 from gnod.config.model import Config, contexts_for
 from gnod.configured.configuration import Configuration
+from gnod.disks.looks import answers
 from gnod.errors import GnoError, InvalidParams, InvalidReference, NotFound, RootUnavailable
 from gnod.handlers.wire_types import entry, location_of, location_to_wire, metadata
 from gnod.ingest.links.places import LinkPlaces
@@ -223,6 +224,8 @@ def _file(connection: Connection, document: DocumentRow) -> DocumentRow:
 
 def require_source(document: DocumentRow) -> None:
     """Raise RootUnavailable or NotFound unless the file of the document is there."""
+    if not answers(document.source):
+        raise RootUnavailable(f"{document.root} does not answer: `gnoctl get` prints the indexed text")
     if os.path.exists(document.source):  # noqa: PTH110
         return
     details: dict[str, object] = {"path": document.source}
@@ -379,6 +382,9 @@ def _documents(connection: Connection, ref: str, *, propose: bool) -> list[Docum
 
 
 def _is_stale(file: DocumentRow) -> bool:
+    """Tell whether a file differs from what was indexed; that is not known while its drive does not answer."""
+    if not answers(file.source):
+        return False
     try:
         found = os.stat(file.source)  # noqa: PTH116
     except OSError:

@@ -12,10 +12,11 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from gnod.config.faults import quoted
+from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
 from gnod.errors import NotFound, Unavailable
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.walk import why_not_listed
+from gnod.ingest.files.walk import folder_problem, why_not_listed
 from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
 from gnod.ingest.reading.layers import PictureRead
 from gnod.ingest.workers.jobs import Failure, PictureJob
@@ -41,7 +42,7 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
     async def document_picture(params: wire.DocumentPictureParams, _: Call) -> wire.DocumentPictureResult:
         place = await database.read(lambda connection: _find(connection, params))
         collection = configuration.collection(place.collection)
-        if reason := await asyncio.to_thread(why_not_listed, collection, place.path, ignore_files):
+        if reason := await asyncio.to_thread(_why_not_shown, collection, place.path, ignore_files):
             raise NotFound(f"{place.path} is not shown: {reason}")
         max_bytes = configuration.current.ingest.max_file_mb * 1024 * 1024
         source = f"{collection.path.rstrip('/')}/{place.path}"
@@ -51,6 +52,10 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
         raise Unavailable(outcome.message if isinstance(outcome, Failure) else "the converter sent an invalid result")
 
     return named(document_picture)
+
+
+def _why_not_shown(collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> str | None:
+    return folder_problem(collection.path) or why_not_listed(collection, path, ignore_files)
 
 
 def _find(connection: Connection, params: wire.DocumentPictureParams) -> _Place:

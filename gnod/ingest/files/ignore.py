@@ -17,7 +17,8 @@ from pathspec import GitIgnoreSpec, RegexPattern
 
 from gnod.config.model import CollectionConfig
 from gnod.globs import Glob
-from gnod.ingest.files.placeholders import stands_for
+from gnod.ingest import packages
+from gnod.ingest.files.placeholders import is_dataless, stands_for
 
 IGNORE_FILES = (".gitignore", ".gnoignore")
 _MAX_IGNORE_BYTES = 1024 * 1024
@@ -49,10 +50,10 @@ class _Pattern(NamedTuple):
 
 
 class IgnoreFile(NamedTuple):
-    """`base` is its folder with a final slash, "" at the root."""
+    """`base` is its folder with a final slash, "" at the root. `reason` says for people why it excludes a path."""
 
     base: str
-    name: str
+    reason: str
     patterns: list[_Pattern]
 
     def verdict(self, path: str) -> bool | None:
@@ -67,6 +68,14 @@ class IgnoreFile(NamedTuple):
         return None
 
 
+def package_rules(root: str, base: str) -> list[IgnoreFile]:
+    """Return what excludes the parts of a package of macOS; nothing for a plain folder. `base` as in IgnoreFile."""
+    if not base or not (lines := packages.patterns(f"{root}/{base[:-1]}")):
+        return []
+    patterns = [pattern for line in lines for pattern in _compiled(line)]
+    return [IgnoreFile(base, f"{base[:-1]} is a package of macOS, and this part of it has no text to index", patterns)]
+
+
 class IgnoreFiles:
     """Reads ignore files and keeps them until they change."""
 
@@ -78,12 +87,14 @@ class IgnoreFiles:
         found = []
         for name in IGNORE_FILES:
             if name in names and (patterns := self._patterns(f"{root}/{base}{name}")):
-                found.append(IgnoreFile(base, name, patterns))
+                found.append(IgnoreFile(base, f"{base}{name} ignores it", patterns))
         return found
 
     def _patterns(self, path: str) -> list[_Pattern] | None:
         try:
             stat = os.stat(path)  # noqa: PTH116
+            if is_dataless(stat) and path in self._known:  # to read it would download it
+                return self._known[path][1]
             key = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
             if path not in self._known or self._known[path][0] != key:
                 if stat.st_size > _MAX_IGNORE_BYTES:
@@ -118,6 +129,8 @@ def _compiled(line: str) -> list[_Pattern]:
 
 
 HIDDEN = "it is hidden, and its collection leaves hidden files out (`hidden: true` in index.yml includes them)"
+
+APPLE_DOUBLE = "macOS keeps in it what other file systems cannot keep of another file"
 
 
 def is_hidden(path: str) -> bool:
@@ -164,13 +177,16 @@ class Rules:
         return None
 
     def _excluded(self, path: str, ignores: list[IgnoreFile]) -> str | None:
-        if self._leaves_hidden_out and is_hidden(path):
-            return HIDDEN
+        if is_hidden(path):
+            if self._leaves_hidden_out:
+                return HIDDEN
+            if path.rpartition("/")[2].startswith("._"):
+                return APPLE_DOUBLE
         composed = normalize("NFC", path)
         if not self._names.isdisjoint(composed.split("/")) or (self._exclude and self._exclude.match_file(composed)):
             return "the collection excludes it"
         for ignore in reversed(ignores):
             verdict = ignore.verdict(path)
             if verdict is not None:
-                return f"{ignore.base}{ignore.name} ignores it" if verdict else None
+                return ignore.reason if verdict else None
         return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from gnod.ingest import packages
 from gnod.ingest.files.ignore import IGNORE_FILES
 
 # A path costs some lookups, and a walked file ten microseconds: for more paths, a whole walk is as fast.
@@ -57,6 +58,7 @@ def _few(written: frozenset[str]) -> frozenset[str]:
 
 
 def _concerned(path: str) -> str:
+    path = packages.concerned(path)
     folder, _, name = path.rpartition("/")
     while name in IGNORE_FILES or not is_text(path):  # a name that is not text is not in the index
         path = folder

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from gnod.config.model import CollectionConfig
+from gnod.disks.looks import answers
+from gnod.disks.spellings import Spellings, folded, real_path
 from gnod.errors import RootUnavailable
-from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules
-from gnod.ingest.files.names import Spellings, real_path
-from gnod.ingest.files.placeholders import is_dataless
+from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules, package_rules
+from gnod.ingest.files.placeholders import NOT_HERE, is_dataless
 from gnod.ingest.files.refusals import why_refused
 from gnod.ingest.files.scope import WHOLE, Scope, is_text, of_paths
-from gnod.store.link_names import folded
 from gnod.store.tables.records import Between, FileStat
 
 # Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.
@@ -76,6 +76,11 @@ def root_problem(root: str) -> str | None:
         return f"the folder {root} cannot be read: {why_refused(error)}"
 
 
+def folder_problem(root: str) -> str | None:
+    """Return what `root_problem` does, in a thread that must not wait for a network drive."""
+    return root_problem(root) if answers(root) else f"{root} does not answer (is its server reachable?)"
+
+
 def why_not_listed(collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> str | None:
     """Return why an existing path of the collection is excluded; None when it should be indexed."""
     rules = Rules(collection)
@@ -88,6 +93,7 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
         full = Path(root, current)
         if collection.gitignore:
             ignores += ignore_files.load(root, base, {".gitignore", ".gnoignore"})
+        ignores += package_rules(root, base)
         if depth < len(parts) - 1:
             if full.is_symlink():
                 return f"{current} is a symbolic link to a folder, which is not followed"
@@ -122,7 +128,7 @@ class Walk:
         self._name = collection.name
         self._path = collection.path
         self._root = collection.path.rstrip("/") or "/"
-        self._real_root = os.path.realpath(self._root)
+        self._real_root = ""  # before the walk begins, in the thread that may wait for a drive
         self._rules = Rules(collection)
         self._ignore_files = ignore_files if collection.gitignore else None
         self._scope = scope
@@ -147,6 +153,7 @@ class Walk:
         if reason:
             raise RootUnavailable(reason, {"collection": self._name})
         before = identity(self._path)
+        self._real_root = os.path.realpath(self._root)
         self._most = most
         self.written = set(map(self._spellings.of, self._scope.written))
         yield from self._whole() if self._scope.paths is None else self._of_scope(self._scope.paths)
@@ -213,7 +220,7 @@ class Walk:
         self._enter(base.rstrip("/"))
         try:
             if _IS_MAC and is_dataless(os.lstat(f"{self._root}/{base}")):
-                self.unreadable[base.rstrip("/")] = "its files are in a cloud folder and not downloaded"
+                self.unreadable[base.rstrip("/")] = f"its files are {NOT_HERE}"
                 return
             with os.scandir(f"{self._root}/{base}") as scan:
                 entries = list(scan)
@@ -226,6 +233,7 @@ class Walk:
         if self._ignore_files:
             names = {entry.name for entry in entries if entry.name.startswith(".g")}
             ignores = ignores + self._ignore_files.load(self._root, base, names) if names else ignores
+        ignores = ignores + package_rules(self._root, base)
         for entry in sorted(entries, key=_place):
             path = base + entry.name
             if not is_text(path):
@@ -298,7 +306,8 @@ class _Parents:
         return ignores
 
     def _own_ignores(self, base: str, above: list[IgnoreFile]) -> list[IgnoreFile]:
-        return above + self._ignore_files.load(self._root, base, set(IGNORE_FILES)) if self._ignore_files else above
+        own = self._ignore_files.load(self._root, base, set(IGNORE_FILES)) if self._ignore_files else []
+        return [*above, *own, *package_rules(self._root, base)]
 
     def _is_entered(self, folder: str, ignores: list[IgnoreFile]) -> bool:
         try:

@@ -19,7 +19,7 @@ from gnod.ingest.formats import (
 )
 from gnod.ingest.formats.conversations.all_formats import FORMATS, SLACK
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
-from gnod.ingest.formats.office import epub, opendocument, richtext
+from gnod.ingest.formats.office import epub, iwork, opendocument, richtext
 from gnod.ingest.formats.office.before2007 import encrypted
 from gnod.ingest.formats.office.before2007.slides import PPT
 from gnod.ingest.formats.office.before2007.word import DOC
@@ -85,6 +85,7 @@ REGISTRY = Registry(
         visio.VSDX,
         epub.EPUB,
         *opendocument.FORMATS,
+        iwork.IWORK,
         SLACK,
         archive.ZIP,
         archive.TAR,

@@ -47,7 +47,7 @@ FORMATS = (
         extensions="odf pub vsd wps wpd hwp mpp",
         instead=_libre_office("pdf"),
     ),
-    Converter(label="an iWork document", extensions="pages numbers key", instead="export it as PDF"),
+    Converter(label="a Keynote document, or a key", extensions="key", instead="export a document as PDF"),
     Converter(
         label="an electronic book",
         extensions="mobi azw azw3 fb2 lit chm",

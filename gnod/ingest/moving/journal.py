@@ -15,7 +15,8 @@ from pathlib import Path
 import msgspec
 
 from gnod.atomic_file import replacing
-from gnod.errors import MoveConflict, NothingToUndo, StorageFailed
+from gnod.errors import MoveConflict, NothingToUndo, RootUnavailable, StorageFailed
+from gnod.ingest.files.walk import folder_problem
 from gnod.ingest.moving.plan import MovePlan, is_same, moved
 from gnod.ingest.moving.rewriting import Edit, apply, reverse
 
@@ -67,10 +68,13 @@ def carry_out(journal: Path, collection: str, plan: MovePlan) -> None:
 
 
 def undo(journal: Path) -> MoveJournal:
-    """Undo the last move, or one that was interrupted. Raises NothingToUndo, MoveConflict and StorageFailed."""
+    """Undo the last move, or one that was interrupted. Raises NothingToUndo, RootUnavailable, MoveConflict
+    and StorageFailed."""
     move = _read(journal)
     if move is None:
         raise NothingToUndo("there is no move to undo")
+    if reason := folder_problem(move.root):
+        raise RootUnavailable(reason)
     is_moved = _is_there(Path(move.root, move.new))
     if is_moved == _is_there(Path(move.root, move.old)):
         raise MoveConflict(f"{move.old} and {move.new} are not as the move left them: undo it by hand")

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gnod.config.model import CollectionConfig
-from gnod.errors import DocumentNotFound, MoveConflict, PathOutsideRoot, Refused
+from gnod.disks.spellings import Spellings, folded
+from gnod.errors import DocumentNotFound, MoveConflict, PathOutsideRoot, Refused, RootUnavailable
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.names import Spellings
-from gnod.ingest.files.walk import why_not_listed
+from gnod.ingest.files.walk import folder_problem, why_not_listed
 from gnod.ingest.links.targets import LinkTarget
 from gnod.ingest.member_names import SEPARATOR
 from gnod.ingest.moving.path_names import NamedFile, PathNames
@@ -96,6 +96,8 @@ def _checked(collection: CollectionConfig, old: str, new: str) -> tuple[str, str
     """Return the paths without `.` and double slashes; the new one inside `new` if that is a folder."""
     if "\0" in old + new:
         raise Refused("a path cannot have a null character")
+    if reason := folder_problem(collection.path):
+        raise RootUnavailable(reason)
     root = Path(collection.path)
     old, new = (posixpath.normpath(path).lstrip("/") for path in (old, new))
     if old == ".":
@@ -128,9 +130,7 @@ def _is_read_only(path: Path) -> bool:
 
 def is_same(first: Path, second: Path) -> bool:
     """Tell whether these are two names of one file, as on file systems without case."""
-    return (
-        second.exists() and first.samefile(second) and link_names.folded(str(first)) == link_names.folded(str(second))
-    )
+    return second.exists() and first.samefile(second) and folded(str(first)) == folded(str(second))
 
 
 class _LinkingDocument(NamedTuple):

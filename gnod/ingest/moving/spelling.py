@@ -14,8 +14,9 @@ from functools import partial
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from gnod.disks.spellings import folded
 from gnod.ingest.links.targets import WrittenLink
-from gnod.store.link_names import OF_FOLDER, folded
+from gnod.store.link_names import OF_FOLDER
 
 _PATH_OF_URL = re.compile(r"(?:\\.|[^#?\\]|\\\Z)*")
 _BACKSLASH = re.compile(r"\\([!-/:-@\[-`{-~])")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from gnod.store.tables.records import FileStat
 JOBS_PER_WORKER = 2_000
 HEAVY_BYTES = 200 << 20
 _MEMORY_POLL_S = 0.25
+_ROOTS_POLL_S = 1.0
 # Seconds that a page may still be read after the user went on to another document.
 _ENDS_SOON_S = 0.5
 
@@ -50,7 +51,8 @@ class WorkerPool:
     """Up to `size` workers. One more starts when the jobs have waited for the others, all together, for `starts_waited`
     times what a start takes: a few small files are done before. `timeout_s` and `memory_mb` limit a job. Idle workers
     end after `idle_s`, except for one without large libraries. `roots` returns the folders below which files may be
-    read; without it all may. For `scratch_folder` see `Scratch`; a worker runs `module`."""
+    read; without it all may. `before_start` is awaited before a worker starts. For `scratch_folder` see `Scratch`; a
+    worker runs `module`."""
 
     def __init__(
         self,
@@ -61,6 +63,7 @@ class WorkerPool:
         idle_s: float = 30.0,
         starts_waited: float = 2.0,  # the first job of a worker also loads libraries
         roots: Callable[[], Sequence[str]] | None = None,
+        before_start: Callable[[], Awaitable[None]] | None = None,
         scratch_folder: Path | None = None,
         module: str = MODULE,
     ) -> None:
@@ -71,6 +74,7 @@ class WorkerPool:
         self._idle_s = idle_s
         self._starts_waited = starts_waited
         self._roots = roots
+        self._before_start = before_start
         self._scratch = scratch.Scratch(scratch_folder)
         self._module = module
         self._slots = asyncio.Semaphore(size)  # first come, first served
@@ -196,6 +200,8 @@ class WorkerPool:
             raise
 
     async def _launch(self) -> IngestProcess:
+        if self._before_start:
+            await self._before_start()
         folder = await asyncio.to_thread(self._scratch.make)
         limits = messages.WorkerLimits(
             memory_mb=self._memory_mb,
@@ -209,7 +215,7 @@ class WorkerPool:
         self._workers.append(worker)
         try:
             self._require_open()
-            await worker.ready()
+            await self._ready(worker)
             self.protections = worker.protections
             self._wait_s = self._left_s = self._starts_waited * (clock() - began)
         except BaseException:
@@ -217,6 +223,14 @@ class WorkerPool:
             self._require_open()
             raise
         return worker
+
+    async def _ready(self, worker: IngestProcess) -> None:
+        """Wait until a worker has started. One that waits for a folder that is gone ends: it would block the others."""
+        ready = asyncio.ensure_future(worker.ready())
+        while not (await asyncio.wait([ready], timeout=_ROOTS_POLL_S))[0]:
+            if worker.limits.roots != self._current_roots():
+                worker.kill()
+        await ready
 
     def _started_without_job(self, starting: asyncio.Task[IngestProcess]) -> None:
         if starting.cancelled() or starting.exception() is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import time
@@ -9,7 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from gnod.ingest.files.placeholders import not_downloaded
+from gnod.ingest.files.placeholders import NOT_HERE, not_downloaded
 from gnod.ingest.files.refusals import why_refused
 from gnod.store.tables.records import FileStat
 
@@ -111,6 +112,8 @@ def _told() -> Iterator[None]:
     except (FileNotFoundError, NotADirectoryError) as error:
         raise ReadFailed("vanished", "The file is no longer there.") from error
     except OSError as error:
+        if error.errno == errno.EDEADLK:  # macOS would have to download it
+            raise ReadFailed("not_downloaded", f"The file is {NOT_HERE}.") from error
         raise ReadFailed("unreadable", f"The file cannot be read: {why_refused(error)}.") from error
 
 

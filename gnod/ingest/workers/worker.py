@@ -21,6 +21,7 @@ from msgspec.structs import replace
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
+from gnod.ingest.files.placeholders import refuse_downloads
 from gnod.ingest.workers import logs, messages
 from gnod.ingest.workers.confinement import Confinement
 from gnod.ingest.workers.jobs import (
@@ -61,6 +62,7 @@ def main(arguments: list[str]) -> int:
     with socket.socket(fileno=descriptor) as channel:
         channel.setblocking(True)
         set_up_child(parent, nice=10)
+        refuse_downloads()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             limits = frames.receive(channel, messages.LIMITS)
             if limits is not None:

@@ -9,13 +9,13 @@ import re
 from collections.abc import Callable
 
 from gnod.analysis.stemming import fold, normalise
+from gnod.disks import spellings
 from gnod.errors import InvalidParams, QuerySyntaxError
 from gnod.search.fields.syntax import Bounds, FieldValue, bounds
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import prefix_phrase
 from gnod.search.query.filter_dates import period
 from gnod.search.query.parsing import Clause
-from gnod.store import link_names
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition
 
@@ -144,7 +144,7 @@ def folded(expression: str, text: str) -> tuple[str, str]:
     """Return both in lower case. SQLite's own function is faster, but supports ASCII only."""
     if text.isascii():
         return f"lower({expression})", text.lower()
-    return f"folded({expression})", link_names.folded(text)
+    return f"folded({expression})", spellings.folded(text)
 
 
 def ends_before_it_begins(limits: Bounds) -> QuerySyntaxError:

@@ -12,10 +12,11 @@ from unicodedata import normalize
 import msgspec
 
 from gnod import locations
+from gnod.disks.spellings import folded
 from gnod.locations import Locations, SourceLocation
 from gnod.store import keys
 from gnod.store.connection import Connection, by_id, from_any
-from gnod.store.link_names import PATH, folded, key
+from gnod.store.link_names import PATH, key
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, LogMark, LogPart, Unread
 from gnod.types import LineMap, format_uri
 

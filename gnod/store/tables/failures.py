@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterable
 
 import msgspec
 
+from gnod.disks.spellings import folded
 from gnod.store.connection import Connection
-from gnod.store.link_names import folded
 from gnod.store.tables.documents import rows_under
 from gnod.store.tables.records import ALL_PATHS, SKIP_KINDS, Between, FileStat
 

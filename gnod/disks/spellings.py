@@ -9,7 +9,16 @@ from __future__ import annotations
 import os
 from unicodedata import normalize
 
-from gnod.store.link_names import folded
+
+def folded(text: str) -> str:
+    """Return the form in which names are compared: canonical caseless matching (Unicode, D145).
+
+    >>> folded("Cafe\\u0301 STRASSE") == folded("Caf\\xe9 straße")
+    True
+    """
+    if text.isascii():
+        return text.lower()
+    return normalize("NFC", normalize("NFD", text).casefold())
 
 
 def real_path(path: str) -> str:

@@ -1,0 +1,42 @@
+"""Pages, Numbers and Keynote, as zip files: their preview, a PDF. Their own format is not public."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+
+from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.unpacking import check_depth, check_unpacked, unpack
+
+_PREVIEWS = ("QuickLook/Preview.pdf", "preview.pdf")
+_DOCUMENTS = frozenset({"Index.zip", "index.xml", "index.apxl"})
+
+
+def _is_iwork(content: FileContent) -> bool:
+    members = (content.zip_members if content.is_zip else None) or frozenset[str]()
+    return not members.isdisjoint(_DOCUMENTS) or any(name.endswith(".iwa") for name in members)
+
+
+def _read(content: FileContent) -> Converted:
+    check_depth(content)
+    members = {member.filename: member for member in check_unpacked(content)}
+    for name in _PREVIEWS:
+        if name in members:
+            with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+                preview = unpack(archive, members[name], content)
+            return content.convert(content.inner(preview, name, content.max_characters))
+    raise ConversionFailed(
+        "unsupported", "This iWork document was saved without a preview of its pages: export it as PDF."
+    )
+
+
+IWORK = Converter(
+    label="an iWork document with a preview",
+    mime="application/x-iwork",
+    extensions="pages numbers",  # a private key may also be called .key, and is not a damaged document
+    signature=_is_iwork,
+    read=_read,
+    location="page",
+    remark="the PDF inside it, which older versions of Pages, Numbers and Keynote save",
+)
