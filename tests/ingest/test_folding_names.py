@@ -43,6 +43,7 @@ class Followed:
 
     def __init__(self, index: SmallIndex, pool: WorkerPool, root: Path) -> None:
         self.index, self.pool, self.root = index, pool, root
+        self.place = Looks().at(str(root))
         folders = [Folder(name, str(root), None) for name in ("followed", "fresh")]
         index.write(lambda c: mirror(c, [], []))  # what earlier folders left
         index.write(lambda c: mirror(c, folders, []))
@@ -55,11 +56,11 @@ class Followed:
             limits=LIMITS,
             ignore_files=IgnoreFiles(),
             progress=lambda *_: None,
-            place=Looks().at(str(self.root)),
+            place=self.place,
             scope=scope,
         ).run()
 
-    def noticed(self, events: set[str]) -> Scope:
+    async def noticed(self, events: set[str]) -> Scope:
         """Return what the watch of the folder makes of events."""
         scopes: list[Scope] = []
 
@@ -67,7 +68,8 @@ class Followed:
             on_events(FileEvents(frozenset(events)))
             raise NotWatchable("these are all events")
 
-        FolderWatch(CollectionConfig(name="followed", path=str(self.root)), scopes.append, tell, SyncTimings())
+        config = CollectionConfig(name="followed", path=str(self.root))
+        await FolderWatch(config, scopes.append, tell, SyncTimings()).open(self.place)
         return scopes[0]
 
     def contents(self, name: str = "followed") -> list[object]:
@@ -176,7 +178,7 @@ async def check(folder: Followed, history: History) -> None:
     for number in range(_STEPS + 1):
         history.step() if number < _STEPS else history.mend()
         if number % 3 == 2 and history.events:
-            await folder.sync(folder.noticed(history.events))
+            await folder.sync(await folder.noticed(history.events))
             history.events.clear()
     await folder.sync(name="fresh")
     assert folder.contents() == folder.contents("fresh"), f"history {folder.root.name}"
@@ -191,10 +193,10 @@ async def test_a_file_that_cannot_be_read_now_keeps_its_document(tmp_path: Path)
         folder = follow(root)
         await folder.sync()
         document = folder.contents()
-        for mode, kind in [(ELSEWHERE, "unreadable"), (DATALESS, "not_downloaded")]:
+        for mode in (ELSEWHERE, DATALESS):
             (root / "é/a.md").chmod(mode)
             await folder.sync(of_paths(["E\u0301/A.MD"]))
-            assert folder.contents() == [*document, ("é/a.md", kind)]
+            assert folder.contents() == [*document, ("é/a.md", "not_downloaded")]
         (root / "é").chmod(NO_ACCESS)
         await folder.sync(of_paths(["E\u0301"]))
         assert folder.contents()[:1] == document
