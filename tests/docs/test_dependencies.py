@@ -163,3 +163,11 @@ def test_internals_of_others_have_a_newest_version() -> None:
     private = {name for each in all_imports() if re.search(r"\._[a-z]", each.module) for name in each.distributions}
 
     assert capped == listed >= private > set()
+
+
+def test_every_licence_is_named_and_permissive() -> None:
+    rows = re.findall(r"^\| ([\w-]+) \| (.*) \|$", (ROOT / "docs" / "licences.md").read_text(), re.MULTILINE)[1:]
+    required = {canonical(each) for each in PROJECT["dependencies"]}
+    assert required <= {name for name, _ in rows}
+    # The MPL, which has no GPL in its name, concerns modified files only.
+    assert [name for name, licence in rows if not licence or re.search("GPL|proprietary|unknown", licence, re.I)] == []
