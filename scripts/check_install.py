@@ -125,7 +125,7 @@ def _try(python: str, wheel: Path, resolution: str, place: Path, cache: Path) ->
 
 def _page(gnoctl: str, environment: Mapping[str, str]) -> str:
     """Return what a browser gets at the address that `gnoctl web` prints."""
-    command = [gnoctl, "web", "--no-open", "--port", "0"]
+    command = [gnoctl, "web", "--quiet", "--no-open", "--port", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
         try:
             assert server.stdout
