@@ -62,7 +62,7 @@ man: .venv/.run ## Write the man pages and completion scripts to build/
 dist: .venv/.test ## Build sdist and wheel, twice, and check that they are the same and complete
 	@$(BIN)/python scripts/make_dist.py
 
-installed: .venv/.test ## Install the wheel of `make dist` in empty environments, and search with it
+installed: dist ## Install the wheel in empty environments, and search with it
 	@$(BIN)/python scripts/check_install.py
 
 bench: .venv/.bench ## Measure search quality on a folder in BEIR layout: DIR=/path/to/scifact
