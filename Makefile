@@ -24,7 +24,7 @@ endef
 export KEEP_MARKED
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow lint format docs site bench pins wheels audit clean distclean
+.PHONY: help demo test test-fast test-slow lint format docs site man dist installed bench pins wheels audit clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -58,6 +58,15 @@ docs: .venv/.run ## Write the pages of docs/ that are generated from the code
 
 site: .venv/.test ## Build docs/ as a site with search, in build/site
 	$(BIN)/python -m sphinx -W --keep-going -q -d build/doctrees docs build/site
+
+man: .venv/.run ## Write the man pages and completion scripts to build/
+	$(BIN)/python scripts/make_man.py build
+
+dist: .venv/.test ## Build sdist and wheel, twice, and check that they are the same and complete
+	@$(BIN)/python scripts/make_dist.py
+
+installed: dist ## Install the wheel in empty environments, and search with it
+	@$(BIN)/python scripts/check_install.py
 
 bench: .venv/.bench ## Measure search quality on a folder in BEIR layout: DIR=/path/to/scifact
 	@test -n "$$DIR" || { echo "DIR is missing: run make bench DIR=FOLDER (with corpus.jsonl, queries.jsonl and qrels.tsv)" >&2; exit 1; }

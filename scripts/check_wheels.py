@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import requires
@@ -53,6 +53,11 @@ class System(NamedTuple):
     platforms: list[str]
     markers: dict[str, str]
     promised: bool = True
+
+    def environment(self, python: tuple[int, int]) -> dict[str, str]:
+        """Return the variables of markers."""
+        short = ".".join(map(str, python))
+        return {**self.markers, "python_version": short, "python_full_version": f"{short}.0"}
 
 
 def _linux(machine: str) -> System:
@@ -112,16 +117,15 @@ class Missing(NamedTuple):
 
 
 def _without_wheel(system: System, python: tuple[int, int]) -> Iterator[Missing]:
-    short = ".".join(map(str, python))
-    environment = {**system.markers, "python_version": short, "python_full_version": f"{short}.0"}
+    environment = system.environment(python)
     tags = {*cpython_tags(python, platforms=system.platforms), *compatible_tags(python, platforms=system.platforms)}
     pins = _pins(environment)
-    names = _closure(environment)
+    names = closure(environment, EXTRAS)
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for name, files in zip(names, pool.map(_files, names), strict=True):
             version = pins.get(name)
             released = [file for file in files if version is None or _version(file) == Version(version)]
-            if not any(_fits(file, f"{short}.99", tags) for file in released):
+            if not any(_fits(file, python, tags) for file in released):
                 yield Missing(name, version or "(not pinned)", bool(released))
 
 
@@ -136,10 +140,10 @@ def _pins(environment: dict[str, str]) -> dict[str, str]:
     }
 
 
-def _closure(environment: dict[str, str]) -> list[str]:
-    """Return the names of all packages that gnod needs with its extras for users."""
+def closure(environment: dict[str, str], extras: Iterable[str]) -> list[str]:
+    """Return the names of all packages that gnod needs with these extras."""
     needed: dict[str, set[str]] = {}
-    waiting = [Requirement(f"gnod[{','.join(EXTRAS)}]")]
+    waiting = [Requirement(f"gnod[{','.join(extras)}]")]
     while waiting:
         one = waiting.pop()
         name = canonicalize_name(one.name)
@@ -173,11 +177,11 @@ def _version(file: dict[str, str]) -> Version | None:
         return None
 
 
-def _fits(file: dict[str, str], python: str, tags: set[Tag]) -> bool:
+def _fits(file: dict[str, str], python: tuple[int, int], tags: set[Tag]) -> bool:
     if not file["filename"].endswith(".whl") or _version(file) is None:
         return False
     allowed = SpecifierSet(file.get("requires-python") or "")
-    return allowed.contains(python) and bool(parse_wheel_filename(file["filename"])[3] & tags)
+    return allowed.contains("{}.{}.0".format(*python)) and bool(parse_wheel_filename(file["filename"])[3] & tags)
 
 
 @cache

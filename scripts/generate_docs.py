@@ -1,4 +1,5 @@
-"""Write the reference pages of docs/ from the code: protocol, errors, commands, settings, formats, search constants.
+"""Write the reference pages of docs/ from the code: protocol, errors, commands, settings, formats, search constants,
+licences.
 
 generate_docs.py            write the pages
 generate_docs.py --check    list pages that are out of date, and exit with status 1 if there are any
@@ -16,6 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import licences
 import msgspec
 import search_constants
 
@@ -67,6 +69,7 @@ def pages() -> dict[str, str]:
         "settings.md": _settings(),
         "formats.md": _formats(),
         "search-constants.md": _search_constants(),
+        "licences.md": _page("Licences", _LICENCES, _table(["package", "licence"], licences.rows())),
     }
     return {name: re.sub(r"\n{3,}", "\n\n", text).strip() + "\n" for name, text in made.items()}
 
@@ -571,6 +574,22 @@ def _search_constants() -> str:
     for title, constants in search_constants.SECTIONS.items():
         parts += [f"## {title}", _table(["constant", "value", "where"], (each.row() for each in constants))]
     return _page("Constants of search", _CONSTANTS, *parts)
+
+
+# ---------------------------------------------------------------------------------------------- licences
+
+_LICENCES = """\
+gnod is under the [MIT licence](../LICENSE). Three of its files have data of others, whose licences are in
+[licenses/](../licenses) and in the package:
+
+| file | from | licence |
+| --- | --- | --- |
+| `gnod/analysis/traditional.txt` | `TSCharacters` of OpenCC, by Carbo Kuo and others | Apache-2.0 |
+| `gnod/analysis/months.txt` | dateparser, and Unicode's CLDR in it | BSD-3-Clause, Unicode-3.0 |
+| `gnod/analysis/trigrams.xz` | computed with the models of lingua, by Peter M. Stahl | Apache-2.0 |
+
+The packages that pip installs with gnod on Linux with Python 3.11, and their licences according to their metadata. On
+macOS there are fewer. What the extras add is in [dependencies.md](dependencies.md)."""
 
 
 if __name__ == "__main__":
