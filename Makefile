@@ -24,7 +24,7 @@ endef
 export KEEP_MARKED
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow lint format docs site man dist installed bench pins wheels audit clean distclean
+.PHONY: help demo test test-fast test-slow lint format docs site man editors dist installed bench pins wheels audit clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -67,6 +67,9 @@ dist: .venv/.test ## Build sdist and wheel, twice, and check that they are the s
 
 installed: dist ## Install the wheel in empty environments, and search with it
 	@$(BIN)/python scripts/check_install.py
+
+editors: ## Write the VS Code extension to build/, to be installed from there
+	@$(PYTHON) scripts/make_vsix.py build
 
 bench: .venv/.bench ## Measure search quality on a folder in BEIR layout: DIR=/path/to/scifact
 	@test -n "$$DIR" || { echo "DIR is missing: run make bench DIR=FOLDER (with corpus.jsonl, queries.jsonl and qrels.tsv)" >&2; exit 1; }

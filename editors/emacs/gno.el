@@ -1,6 +1,7 @@
 ;;; gno.el --- Search your documents as you type, with gnod  -*- lexical-binding: t; -*-
 
 ;; Version: 0.1.0
+;; URL: https://pypi.org/project/gnod/
 ;; Package-Requires: ((emacs "28.1"))
 ;; Keywords: matching, files, hypermedia
 ;; SPDX-License-Identifier: MIT
@@ -171,7 +172,7 @@ Open the one that is chosen at the line that was found."
         (quit-restore-window window 'kill))
       (when (buffer-live-p gno--results)
         (kill-buffer gno--results))))
-  (if-let ((hit (nth gno--selected gno--hits)))
+  (if-let* ((hit (nth gno--selected gno--hits)))
       (gno--open hit)
     (message "%s" (or gno--message "Nothing found"))))
 
@@ -254,7 +255,7 @@ Open the one that is chosen at the line that was found."
                (add-face-text-property start (point) 'highlight t))))
          gno--hits)
         (goto-char (or selected (point-min)))
-        (when-let ((window (get-buffer-window gno--results)))
+        (when-let* ((window (get-buffer-window gno--results)))
           (set-window-point window (point)))))))
 
 ;;; A document found
@@ -264,7 +265,7 @@ Open the one that is chosen at the line that was found."
   (concat (gno--flat (plist-get hit :title)) "  "
           (propertize (format "%s/%s:%s%s" (plist-get hit :collection) (gno--flat (plist-get hit :path))
                               (or (plist-get (plist-get hit :location) :label) (plist-get hit :line))
-                              (if-let ((within (plist-get (plist-get hit :definition) :label)))
+                              (if-let* ((within (plist-get (plist-get hit :definition) :label)))
                                   (format " in %s" (gno--flat within))
                                 ""))
                       'face 'gno-place)
@@ -273,7 +274,7 @@ Open the one that is chosen at the line that was found."
 
 (defun gno--also (hit)
   "Return the other paths of HIT's file; nothing without copies."
-  (when-let ((copies (append (plist-get hit :also) nil)))
+  (when-let* ((copies (append (plist-get hit :also) nil)))
     (propertize
      (concat "  also: "
              (mapconcat (lambda (copy) (format "%s/%s" (plist-get copy :collection) (gno--flat (plist-get copy :path))))
@@ -282,14 +283,14 @@ Open the one that is chosen at the line that was found."
      'face 'gno-place)))
 
 (defconst gno--obeyed "[\x00-\x08\x0b-\x1f\x7f-\u009f\u2028-\u202e\u2066-\u2069]"
-  "What changes the direction of text, or acts on a terminal.")
+  "Matches characters that reverse text, or that act on a terminal.")
 
 (defun gno--visible (text)
-  "Return TEXT with nothing in it that changes how the rest reads."
+  "Return TEXT with U+FFFD in place of the characters of `gno--obeyed'."
   (replace-regexp-in-string gno--obeyed "\ufffd" text))
 
 (defun gno--flat (text)
-  "Return TEXT as one line, with nothing in it that changes how the rest reads."
+  "Return TEXT as one line, without the characters of `gno--obeyed'."
   (string-replace "\n" " " (gno--visible text)))
 
 (defun gno--preview (hit)
@@ -300,7 +301,7 @@ Open the one that is chosen at the line that was found."
     (dolist (mark marks)
       (add-face-text-property (aref mark 0) (aref mark 1) 'gno-match nil text))
     (substring text
-               (if-let ((end (cl-position ?\n text :end first :from-end t))) (1+ end) 0)
+               (if-let* ((end (cl-position ?\n text :end first :from-end t))) (1+ end) 0)
                (cl-position ?\n text :start first))))
 
 (defun gno--text-p (hit)
@@ -349,11 +350,11 @@ That is a document and its heading, or an address in the browser."
     (gno--follow link)))
 
 (defun gno--link-at (links text column)
-  "Return that of LINKS of the line TEXT that holds COLUMN.
-Else return the next, or the last."
+  "Return the link at COLUMN of the line TEXT, from its LINKS.
+If there is none, return the next one, or the last."
   (let ((from 0))
     (or (seq-find (lambda (link)
-                    (when-let ((start (string-search (plist-get link :target) text from)))
+                    (when-let* ((start (string-search (plist-get link :target) text from)))
                       ;; The brackets that close a link follow its target, after the words that are shown.
                       (setq from (+ start (length (plist-get link :target))))
                       (when (string-match "[])]+" text from)
@@ -415,7 +416,7 @@ FOUND has the title.  Where there are none, say so with VERB."
       (beginning-of-line))))
 
 (defun gno--file ()
-  "Return what the index calls this buffer: its file, or its address."
+  "Return the name of this buffer in the index: its file, or its address."
   (or (and buffer-file-name (expand-file-name buffer-file-name))
       (and (string-prefix-p "gno://" (buffer-name)) (buffer-name))
       (user-error "This buffer has no file")))
@@ -461,9 +462,9 @@ FOUND has the title.  Where there are none, say so with VERB."
   "Return what is to be said beside the hits of RESULT.
 That is that the index is behind, and what was left out."
   (let ((freshness (plist-get result :freshness)))
-    (when-let ((parts (append (unless (eq (plist-get freshness :current) t)
-                                (list (plist-get freshness :state)))
-                              (plist-get result :notes) nil)))
+    (when-let* ((parts (append (unless (eq (plist-get freshness :current) t)
+                                 (list (plist-get freshness :state)))
+                               (plist-get result :notes) nil)))
       (string-join parts "; "))))
 
 (defun gno--count (number noun)

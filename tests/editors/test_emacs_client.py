@@ -142,6 +142,31 @@ def test_it_compiles_without_a_warning(tmp_path: Path) -> None:
     assert "Warning" not in done.stderr
 
 
+def test_it_passes_the_linters_of_packages(tmp_path: Path) -> None:
+    """package-lint of Debian 12 knows no Emacs 28, and so warns that none can install the package."""
+    program = f"""(package-initialize)
+        (unless (require 'package-lint nil t) (kill-emacs 77))
+        (find-file {json.dumps(str(SOURCE))})
+        (dolist (found (package-lint-buffer))
+          (unless (string-match-p "all released Emacs versions" (nth 3 found))
+            (princ (format "%S\n" found))))
+        (require 'checkdoc)
+        (setq checkdoc-create-error-function
+              (lambda (text start &rest _) (princ (format "%d: %s\n" (line-number-at-pos start) text)) nil))
+        (checkdoc-current-buffer t)"""
+    done = subprocess.run(
+        ["emacs", "-q", "--batch", "--eval", f"(progn {program})"],
+        env=os.environ | {"HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    if done.returncode == 77:
+        pytest.skip("package-lint is not installed: apt-get install elpa-package-lint")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == ""
+
+
 def test_no_name_changes_how_the_rest_reads(desk: Desk) -> None:
     said = r':title "a\u202eb\nc" :path "x\u202efdp.md" :collection "notes" :line 1 :snippet "s\u2066t" :marks []'
     assert emacs(desk, f"(substring-no-properties (gno--line (list {said})))") == (

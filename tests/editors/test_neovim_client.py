@@ -20,6 +20,8 @@ pytestmark = [
     pytest.mark.skipif(not shutil.which("nvim"), reason="nvim is not installed: apt-get install neovim"),
 ]
 
+SOURCE = EDITORS / "neovim"
+
 # Every floating window's lines, the field first: it is the one that has the cursor.
 FLOATS = """
 local texts = {}
@@ -33,18 +35,36 @@ return texts
 """
 
 
+# What lazy.nvim does with a specification that has `dir`, `cmd` and `opts`. `:Lazy sync` writes the help tags.
+MANAGER = """
+vim.go.loadplugins = false
+vim.cmd("helptags " .. spec.dir .. "/doc")
+for _, name in ipairs(spec.cmd) do
+  vim.api.nvim_create_user_command(name, function(event)
+    for _, other in ipairs(spec.cmd) do
+      vim.api.nvim_del_user_command(other)
+    end
+    vim.opt.runtimepath:append(spec.dir)
+    for _, file in ipairs(vim.fn.glob(spec.dir .. "/plugin/**/*.lua", true, true)) do
+      vim.cmd("source " .. file)
+    end
+    local modules = vim.fn.readdir(spec.dir .. "/lua")
+    assert(#modules == 1, "the module to set up is ambiguous")
+    require(modules[1]).setup(spec.opts)
+    vim.cmd(name .. " " .. event.args)
+  end, { nargs = "*" })
+end
+"""
+
+
 class Neovim:
     """A Neovim without a screen, a context manager. It has no swap file, which would warn the next Neovim."""
 
-    def __init__(self, desk: Desk) -> None:
-        place = desk.folder / ".local/share/nvim/site/pack/gno/start"
-        place.mkdir(parents=True, exist_ok=True)
-        (place / "gno").unlink(missing_ok=True)
-        (place / "gno").symlink_to(EDITORS / "neovim")
+    def __init__(self, desk: Desk, *options: str) -> None:
         listening = desk.folder / "nvim.sock"
         listening.unlink(missing_ok=True)
         self._process = subprocess.Popen(
-            ["nvim", "--headless", "-n", "--listen", str(listening), str(desk.notes / "garden.md")],
+            ["nvim", "--headless", "-n", *options, "--listen", str(listening), str(desk.notes / "garden.md")],
             env=desk.environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -103,15 +123,52 @@ class Neovim:
         return str(self.lua("return vim.api.nvim_exec('messages', true)"))
 
 
+def readme_block(language: str) -> str:
+    """Return the first block of code of the README in this language."""
+    match = re.search(rf"```{language}\n(.*?)```", (SOURCE / "README.md").read_text(), re.DOTALL)
+    assert match
+    return match[1]
+
+
+@pytest.fixture(scope="module")
+def installed(prepared: Desk) -> None:
+    """Install the plugin as the README says without a plugin manager, from a checkout that may be written to."""
+    shutil.copytree(SOURCE, prepared.folder / "editors" / "neovim")
+    subprocess.run(
+        ["sh", "-ec", readme_block("sh")], cwd=prepared.folder, env=prepared.environment, check=True, timeout=60
+    )
+
+
 @pytest.fixture
-def nvim(desk: Desk) -> Iterator[Neovim]:
+def nvim(desk: Desk, installed: None) -> Iterator[Neovim]:
     with Neovim(desk) as nvim:
         yield nvim
 
 
+def test_a_plugin_manager_loads_it_at_its_first_command(desk: Desk, installed: None) -> None:
+    init = desk.folder / "manager.lua"
+    spec = readme_block("lua").replace("~/…", str(desk.folder)).replace("opts = {}", "opts = { limit = 1 }")
+    init.write_text(f"spec = {spec}{MANAGER}")
+    with Neovim(desk, "-u", str(init)) as nvim:
+        named = nvim.lua("return vim.tbl_keys(vim.api.nvim_get_commands({}))")
+        assert nvim.lua("return package.loaded.gno == nil")
+        nvim.type(":Gno lantern<CR>")
+        nvim.sees(":")
+        assert len(nvim.hits()) == 2  # the lines of one hit
+        nvim.type("<Esc>")
+        assert set(nvim.lua("return vim.tbl_keys(vim.api.nvim_get_commands({}))")) == set(named)
+
+
+@pytest.mark.parametrize("topic", ["gno", ":GnoLink", "gno.setup()"])
+def test_its_help_is_found(nvim: Neovim, topic: str) -> None:
+    nvim.lua("vim.cmd('help ' .. ...)", topic)
+    assert nvim.at()[0].endswith("/doc/gno.txt")
+    assert topic in nvim.lua("return vim.api.nvim_get_current_line()")
+
+
 def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
     with strange_socket(desk.folder) as (path, listener):
-        client = str(EDITORS / "neovim/lua/gno/client.lua")
+        client = str(SOURCE / "lua/gno/client.lua")
         program = (
             f"lua local client = dofile({client!r}).new({{ command = 'gnoctl' }}); client.opening = true; "
             f"client:_connect({str(path)!r}, function(reason) io.stdout:write(reason) end)"
@@ -288,7 +345,7 @@ def test_without_gnoctl_it_says_what_to_do(nvim: Neovim) -> None:
     nvim.sees("no-such-gnoctl cannot be run: install gnod")
 
 
-def test_links_are_followed_and_found_back(linked: Desk) -> None:
+def test_links_are_followed_and_found_back(linked: Desk, installed: None) -> None:
     with Neovim(linked) as nvim:
         links = str(linked.notes / "links.md")
         nvim.lua("""

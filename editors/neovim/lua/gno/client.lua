@@ -2,7 +2,7 @@
 --
 -- The first request connects. If nothing listens, gnoctl starts the daemon. If the connection is lost, open requests fail
 -- with a message, and the next request connects again.
-local uv = vim.loop
+local uv = vim.uv or vim.loop -- vim.loop until Neovim 0.9
 
 local Client = {}
 Client.__index = Client

@@ -47,7 +47,7 @@ end
 --- Open the hit at its line: the file where it is text, else the text that the index has of it.
 -- `how`: edit, split, vsplit or tabedit. `failed(error_text)` is called when it cannot be opened, else `opened()`.
 function M.open(client, hit, how, failed, opened)
-  if M.is_text(hit) and vim.loop.fs_stat(hit.source) then
+  if M.is_text(hit) and vim.fn.filereadable(hit.source) == 1 then
     vim.cmd("normal! m'")
     local done, reason = pcall(vim.cmd, how .. " " .. vim.fn.fnameescape(hit.source))
     if not done then

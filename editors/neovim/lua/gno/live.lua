@@ -1,5 +1,5 @@
 -- Search as you type: waits a moment for the next key, and a new search cancels the previous one.
-local uv = vim.loop
+local uv = vim.uv or vim.loop -- vim.loop until Neovim 0.9
 
 local Live = {}
 Live.__index = Live
