@@ -24,7 +24,7 @@ endef
 export KEEP_MARKED
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow lint format docs bench pins wheels audit clean distclean
+.PHONY: help demo test test-fast test-slow lint format docs man bench pins wheels audit clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -55,6 +55,9 @@ format: .venv/.test ## Format the code
 
 docs: .venv/.run ## Write the pages of docs/ that are generated from the code
 	$(BIN)/python scripts/generate_docs.py
+
+man: .venv/.run ## Write the man pages and completion scripts to build/
+	$(BIN)/python scripts/make_man.py build
 
 bench: .venv/.bench ## Measure search quality on a folder in BEIR layout: DIR=/path/to/scifact
 	@test -n "$$DIR" || { echo "DIR is missing: run make bench DIR=FOLDER (with corpus.jsonl, queries.jsonl and qrels.tsv)" >&2; exit 1; }

@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if arguments is None else arguments
     if words[:1] == ["bench"] and len(words) == 2:
         return _bench(words[1])
-    options = _parser().parse_args(words)
+    options = command_line().parse_args(words)
     try:
         return _serve(paths.resolve(options.index), options.log_level, options.on_demand)
     except GnoError as error:
@@ -64,7 +64,7 @@ class _DaemonParser(argparse.ArgumentParser):
         self.exit(EXIT_VALIDATION, f"gnod: {message}\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
     parser = _DaemonParser(
         prog="gnod",
         description="Keep an index of your folders and answer searches over a Unix socket. gnoctl starts it.",
