@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Build the Debian package, and try it on a bare Debian: install, run as a service, upgrade, purge. Needs root and debootstrap.
+# Build the Debian package, and try it on a bare Debian: install, run as a service, upgrade, purge. Then install the wheel with pipx and
+# without a compiler, and measure the time to the first hits. Needs root and debootstrap.
 #
 #     scripts/try_debian.sh [SUITE]        trixie (the default) or bookworm
 #
@@ -7,9 +8,10 @@
 set -euo pipefail
 
 suite=${1:-trixie} limit_s=1800
+TIMEFORMAT='%R s, of which %U s of processor time'
 tree=$(cd "$(dirname "$0")/.." && pwd)
 place=/tmp/gnod-debian/$suite
-bare=$place/bare build=$place/build tried=$place/tried
+bare=$place/bare build=$place/build
 
 if [[ -z ${GNOD_IN_NAMESPACE:-} ]]; then
     export GNOD_IN_NAMESPACE=1
@@ -22,9 +24,10 @@ in_build() { chroot "$build" "$@"; }
 in_tried() { chroot "$tried" "$@"; }
 as_user() {
     in_tried setpriv --reuid=mara --regid=mara --init-groups \
-        env -C /home/mara HOME=/home/mara XDG_RUNTIME_DIR=/run/user/1000 DBUS_SESSION_BUS_ADDRESS= "$@"
+        env -C /home/mara PATH=/home/mara/.local/bin:/usr/bin HOME=/home/mara XDG_RUNTIME_DIR=/run/user/1000 DBUS_SESSION_BUS_ADDRESS= "$@"
 }
-finds() { as_user gnoctl search zebra | grep -q a.md || fail "the search finds nothing"; }
+# COMMAND WORDS…
+finds() { as_user gnoctl "$@" | grep -q a.md || fail "gnoctl $* finds nothing"; }
 version() { as_user gnoctl daemon status --json | sed 's/.*"version": *"\([^"]*\)".*/\1/'; }
 
 enter() {
@@ -47,6 +50,17 @@ make_build() {
     in_build apt-get update -qq
     in_build apt-get install -qq -y --no-install-recommends build-essential debhelper lintian python3-venv >"$place/tools.log" 2>&1
     touch "$build/made"
+}
+
+# NAME: a fresh machine with a user, who has a note.
+make_tried() {
+    tried=$place/$1
+    rm -rf --one-file-system "$tried"
+    cp -a "$bare" "$tried"
+    enter "$tried"
+    in_tried apt-get update -qq
+    in_tried useradd --create-home mara
+    as_user sh -c 'mkdir notes && echo "# Zebra, an animal of the savanna" > notes/a.md'
 }
 
 # VERSION: empty for that of debian/changelog.
@@ -94,41 +108,38 @@ export DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8
 step "a bare $suite, and one with the tools that build packages; later runs use them again"
 [[ -d $bare ]] || make_bare
 [[ -e $build/made ]] || { rm -rf --one-file-system "$build"; cp -a "$bare" "$build"; }
-rm -rf --one-file-system "$tried"
-cp -a "$bare" "$tried"
 enter "$build"
-enter "$tried"
 [[ -e $build/made ]] || make_build
 
 step 'the package'
 first=$(sed -n '1s/.*(\(.*\)).*/\1/p' "$tree/debian/changelog")
 make_package ''
 ls -sh "$build"/build/*.deb
-in_build lintian --fail-on error /build/gnod_"$first"_*.deb
+in_build sh -c "lintian --allow-root --fail-on error /build/gnod_${first}_*.deb"
 
 step 'install'
-in_tried apt-get update -qq
-in_tried useradd --create-home mara
+make_tried tried
 install_package "$first"
 in_tried du -sm /usr/lib/gnod
 as_user gnoctl --version
-as_user sh -c 'mkdir notes && echo "# Zebra" > notes/a.md && gnoctl init notes'
-finds
+as_user gnoctl init notes
+finds search zebra
+
+as_user gnoctl daemon stop
 
 step 'the daemon as a service'
 in_tried apt-get install -qq -y --no-install-recommends systemd >"$place/systemd-install.log" 2>&1
-in_tried systemd-analyze verify --user --man=no /usr/lib/systemd/user/gnod{.socket,.service,-web.service}
 start_session
-as_user gnoctl daemon stop
+as_user systemd-analyze verify --user --man=no /usr/lib/systemd/user/gnod{.socket,.service,-web.service}
 as_user systemctl --user enable --now gnod.socket
-finds
+finds search zebra
 as_user systemctl --user is-active gnod.service || fail 'the socket does not start the service'
 as_user gnoctl service status
 
 step 'upgrade'
 make_package 99.0
 install_package 99.0
-finds
+finds search zebra
 [[ $(version) == 99.0 ]] || fail "the old daemon runs on: $(version)"
 
 step 'purge'
@@ -140,4 +151,21 @@ left=$(in_tried find / -xdev \( -path /home -o -path /root -o -path /proc \) -pr
 in_tried test -e /home/mara/.local/share/gno/index-default.sqlite || fail "the user's index is gone"
 
 cp "$build"/build/gnod_"$first"_*.deb "$place/"
+
+step 'the wheel'
+make_tried piped
+in_tried apt-get install -qq -y --no-install-recommends pipx >"$place/pipx.log" 2>&1
+in_build sh -c 'cd /build/gnod && python3 -m venv /build/venv && /build/venv/bin/pip wheel --no-deps --wheel-dir /build/wheels .' >"$place/wheel.log" 2>&1
+cp "$build"/build/wheels/gnod-*.whl "$tried/home/mara/"
+! in_tried which cc c++ || fail 'there is a compiler'
+step 'install it'
+time as_user sh -c 'pipx install gnod-*.whl' >"$place/pipx-install.log" 2>&1
+step 'the first hit by keyword'
+time { as_user gnoctl init notes >"$place/init.log" 2>&1 && finds search zebra; }
+step 'the first hit by meaning'
+time {
+    as_user sh -c 'gnoctl models use mini && gnoctl models pull embed && gnoctl embed' >"$place/models.log" 2>&1
+    finds vsearch 'striped horse'
+}
+
 step "all is well: $(ls "$place"/*.deb)"
