@@ -159,7 +159,7 @@ in_build sh -c 'cd /build/gnod && python3 -m venv /build/venv && /build/venv/bin
 cp "$build"/build/wheels/gnod-*.whl "$tried/home/mara/"
 ! in_tried which cc c++ || fail 'there is a compiler'
 step 'install it'
-time as_user sh -c 'pipx install gnod-*.whl' >"$place/pipx-install.log" 2>&1
+time as_user sh -c 'pipx install ./gnod-*.whl' >"$place/pipx-install.log" 2>&1
 step 'the first hit by keyword'
 time { as_user gnoctl init notes >"$place/init.log" 2>&1 && finds search zebra; }
 step 'the first hit by meaning'
