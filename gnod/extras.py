@@ -40,4 +40,6 @@ def install(*packages: str, prefix: str = sys.prefix) -> str:
         return f"pipx inject gnod {names}"
     if "/uv/tools/" in prefix:
         return f"uv pip install --python {shlex.quote(prefix)} {names}"
-    return f"{shlex.quote(sys.executable)} -m pip install {names}"
+    # In /usr/lib: the Debian package.
+    sudo = "sudo " if prefix.startswith("/usr/lib/") else ""
+    return f"{sudo}{shlex.quote(sys.executable)} -m pip install {names}"

@@ -75,7 +75,7 @@ def main() -> None:
 def _install(extra: "str | None") -> None:
     """Install gnod with its dependencies. While llama-cpp-python compiles, the other packages are installed."""
     with _Progress() as progress:
-        must_compile = _must_compile()
+        must_compile = extra == "test" and _must_compile()
         if must_compile:
             _check_compiler()
             print(
@@ -87,24 +87,21 @@ def _install(extra: "str | None") -> None:
         wheels: list[Path] = []
         if must_compile:
             shutil.rmtree(WHEELS, ignore_errors=True)
-            others, llama = _dependencies(extra)
+            others, llama = _dependencies_of_tests()
             build = progress.pip(LLAMA, "wheel", "--verbose", "--no-deps", "--wheel-dir", str(WHEELS), *llama)
             progress.pip("the other packages", "install", *others).wait()
             build.wait()
             wheels = list(WHEELS.glob("*.whl"))
-        target = f".[llama,ocr,{extra}]" if extra else ".[llama,ocr]"
-        progress.pip("gnod", "install", *map(str, wheels), "--editable", target).wait()
+        progress.pip("gnod", "install", *map(str, wheels), "--editable", f".[{extra}]" if extra else ".").wait()
     shutil.rmtree(WHEELS, ignore_errors=True)
 
 
-def _dependencies(extra: "str | None") -> "tuple[list[str], list[str]]":
+def _dependencies_of_tests() -> "tuple[list[str], list[str]]":
     """Return the dependencies in pyproject.toml except llama-cpp-python, and llama-cpp-python."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    groups = [project["dependencies"], extras["llama"], extras["ocr"]]
-    groups += [extras["bench"] if extra else [], extras["test"] if extra == "test" else []]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
     named = [name for group in groups for name in group if not name.startswith("gnod[")]
     llama = [name for name in named if name.startswith(LLAMA)]
     return [name for name in named if name not in llama], llama

@@ -46,7 +46,7 @@ class Service:
     files: tuple[Path, ...]
 
     def is_installed(self) -> bool:
-        """Return whether its files exist. Runs no program, so it is fast."""
+        """Return whether the manager knows it. Runs no program, so it is fast."""
         return self.files[0].exists()
 
 

@@ -30,6 +30,11 @@ class Systemd(Service):
         folder = _units_folder()
         self.files: tuple[Path, ...] = (folder / self.socket_unit, folder / self.service_unit)
 
+    def is_installed(self) -> bool:
+        # A package of the system has units of its own. `systemctl --user enable` makes this link to one.
+        enabled = _units_folder() / "sockets.target.wants" / self.socket_unit
+        return super().is_installed() or enabled.is_symlink()
+
     def write(self) -> None:
         for path, text in zip(self.files, (self.socket_text(), self.service_text()), strict=True):
             files.write(path, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gnod import extras
 from gnod.evaluate.dataset import Qrels
@@ -45,7 +45,7 @@ def measure(qrels: Qrels, run: Rankings) -> MeasureScores:
     }
     values: dict[str, dict[str, float]] = {name: dict.fromkeys(qrels, 0.0) for name in MEASURES}
     ir_measures = library()
-    names = {ir_measures.parse_measure(measure): name for name, measure in MEASURES.items()}
+    names = {_measure(measure): name for name, measure in MEASURES.items()}
     for metric in ir_measures.iter_calc(list(names), qrels, ranks):
         if metric.query_id in qrels:
             values[names[metric.measure]][metric.query_id] = float(metric.value)
@@ -53,6 +53,13 @@ def measure(qrels: Qrels, run: Rankings) -> MeasureScores:
         mean={name: sum(of_queries.values()) / len(of_queries) for name, of_queries in values.items()},
         per_query=values[PER_QUERY],
     )
+
+
+def _measure(name: str) -> Any:
+    """Return ir-measures' object. Its own parser uses parts of `ast` that Python 3.14 does not have."""
+    base, _, cutoff = name.partition("@")
+    measure = getattr(library(), base)
+    return measure @ int(cutoff) if cutoff else measure
 
 
 def in_order(ranking: Sequence[tuple[str, float]]) -> list[tuple[str, float]]:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import doctest
+import sys
 
 import pytest
 from lingua import IsoCode639_1
@@ -78,7 +79,11 @@ def test_a_list_of_names_is_in_no_language(text: str) -> None:
 @pytest.mark.parametrize(
     ("language", "text"),
     [
-        ("de", "Falsche Dateinummer. Alle bekannten Zeichensätze werden ausgegeben."),
+        pytest.param(
+            "de",
+            "Falsche Dateinummer. Alle bekannten Zeichensätze werden ausgegeben.",
+            marks=pytest.mark.xfail(sys.version_info >= (3, 14), reason="lingua 2.2 takes it for Finnish", strict=True),
+        ),
         ("de", "Milch, Eier und Butter kaufen"),
         ("nl", "dubbele berichtnaam, ongeldige codering gegeven"),
         ("fi", "lohko vapautettu kahdesti, muisti loppui"),

@@ -217,3 +217,13 @@ def test_a_wheel_brings_the_patterns_along() -> None:
         assert target == f"gnoctl/service/patterns/{folder}"
         for path in (ROOT / folder).iterdir():
             assert files.pattern(f"{folder}/{path.name}") == path.read_text()
+
+
+def test_a_unit_of_the_system_counts_once_it_is_enabled(home: Path) -> None:
+    units = Systemd(resolve("default"))
+    assert not units.is_installed()
+    link = home / ".config/systemd/user/sockets.target.wants/gnod.socket"
+    link.parent.mkdir(parents=True)
+    link.symlink_to("/usr/lib/systemd/user/gnod.socket")
+    assert units.is_installed()
+    assert not Systemd(resolve("work")).is_installed()

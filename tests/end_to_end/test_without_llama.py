@@ -58,6 +58,7 @@ def test_presets_that_need_it_are_not_recommended(bare: Machine) -> None:
         ("/home/mara/.local/share/pipx/venvs/gnod", "pipx inject gnod "),
         ("/home/mara/.local/share/uv/tools/gnod", "uv pip install --python /home/mara/.local/share/uv/tools/gnod "),
         ("/home/mara/.venv", f"{sys.executable} -m pip install "),
+        ("/usr/lib/gnod", f"sudo {sys.executable} -m pip install "),
     ],
 )
 def test_the_command_fits_the_installation(prefix: str, command: str) -> None:

@@ -101,7 +101,7 @@ def test_the_client_refuses_truncated_replies(reply: bytes) -> None:
         *(b"null", b"[]", b'"text"', b"Content-Length: 2", b"\xff\xfe{}", b'{"id":true}', b'{"id":{}}'),
         b'{"id":1,"result":tru}',
         b'{"id":1,"result":1} x',
-        b'{"id":1,"result":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        b'{"id":1,"result":' + b"[" * 1_000_000 + b"]" * 1_000_000 + b"}",
         b'{"id":1,"error":"no"}',
         b'{"id":1,"error":{"code":1}}',
         b'{"id":1,"error":{"code":"x","message":"m"}}',

@@ -36,7 +36,7 @@ BAD: list[tuple[str, int, str]] = [
     ('{"text": NaN}', -32700, "not valid JSON"),
     ('{"score": -Infinity}', -32700, "not valid JSON"),
     ('{"text": "\\ud800"}', -32700, "not valid JSON"),
-    ('{"tags": ' + "[" * 100_000 + "]" * 100_000 + "}", -32700, "nested too deeply"),
+    ('{"tags": ' + "[" * 1_000_000 + "]" * 1_000_000 + "}", -32700, "nested too deeply"),
 ]
 
 

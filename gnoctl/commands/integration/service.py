@@ -54,10 +54,9 @@ def uninstall(options: JsonOptions) -> None:
     removed = [str(path) for path in service.files if path.exists()]
     for path in service.files:
         files.refuse_foreign(path)
-    if removed:
+    if removed or service.is_installed():
         service.end()
         service.remove()
-    if removed:
         line = f"removed the {service.manager} service for index '{options.places.index}'"
     else:
         line = f"gnod is not a service for index '{options.places.index}': nothing to remove"
