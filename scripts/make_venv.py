@@ -75,7 +75,7 @@ def main() -> None:
 def _install(extra: "str | None") -> None:
     """Install gnod with its dependencies. While llama-cpp-python compiles, the other packages are installed."""
     with _Progress() as progress:
-        must_compile = extra == "test" and _must_compile()
+        must_compile = _must_compile()
         if must_compile:
             _check_compiler()
             print(
@@ -87,21 +87,24 @@ def _install(extra: "str | None") -> None:
         wheels: list[Path] = []
         if must_compile:
             shutil.rmtree(WHEELS, ignore_errors=True)
-            others, llama = _dependencies_of_tests()
+            others, llama = _dependencies(extra)
             build = progress.pip(LLAMA, "wheel", "--verbose", "--no-deps", "--wheel-dir", str(WHEELS), *llama)
             progress.pip("the other packages", "install", *others).wait()
             build.wait()
             wheels = list(WHEELS.glob("*.whl"))
-        progress.pip("gnod", "install", *map(str, wheels), "--editable", f".[{extra}]" if extra else ".").wait()
+        target = f".[llama,ocr,{extra}]" if extra else ".[llama,ocr]"
+        progress.pip("gnod", "install", *map(str, wheels), "--editable", target).wait()
     shutil.rmtree(WHEELS, ignore_errors=True)
 
 
-def _dependencies_of_tests() -> "tuple[list[str], list[str]]":
+def _dependencies(extra: "str | None") -> "tuple[list[str], list[str]]":
     """Return the dependencies in pyproject.toml except llama-cpp-python, and llama-cpp-python."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    extras = project["optional-dependencies"]
+    groups = [project["dependencies"], extras["llama"], extras["ocr"]]
+    groups += [extras["bench"] if extra else [], extras["test"] if extra == "test" else []]
     named = [name for group in groups for name in group if not name.startswith("gnod[")]
     llama = [name for name in named if name.startswith(LLAMA)]
     return [name for name in named if name not in llama], llama
