@@ -24,7 +24,7 @@ import gnod
 from gnod.daemon.listening import Listening, listening_socket
 from gnod.daemon.lock import IndexLock, index_lock
 from gnod.daemon.notify import Notifier, feed_watchdog
-from gnod.daemon.replacing import HandedOver, execute, handed_over
+from gnod.daemon.replacing import GRACE_S, HandedOver, execute, handed_over
 from gnod.errors import GnoError, IndexReopening
 from gnod.paths import IndexPaths
 from gnod.periodic_checks import next_tick
@@ -242,6 +242,8 @@ class _Served:
 
     async def _drain(self, transport: Transport, grace_s: float) -> None:
         is_stopping = self._signals.control.stopping.is_set()
+        if self._signals.control.is_replacing and not is_stopping:
+            grace_s = GRACE_S
         _log.info("daemon.stopping" if is_stopping else "index.reopening", extra={"fields": {"grace_s": grace_s}})
         reopening = IndexReopening("the index is being reopened: try again in a moment")
         await transport.close(grace_s, self._signals.force, None if is_stopping else reopening)

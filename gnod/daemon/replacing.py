@@ -23,11 +23,11 @@ from gnod.periodic_checks import next_tick
 from gnod.protocol.methods import LONG_S, METHODS
 from gnod.rpc.stats import Stats
 
+# Requests in flight may take this long when the program is replaced. New ones wait meanwhile.
+GRACE_S = 30.0
 CHECK_S = 2.0
 # Package managers write file by file, so an upgrade may be half done until then.
 SETTLED_S = 30.0
-# A request that is younger ends within the grace period of a reopening, as far as one can know.
-_YOUNG_S = 2.0
 _POLL_S = 0.1
 _IMPORT_TIMEOUT_S = 60.0
 _RESTART = "daemon.restart"
@@ -125,12 +125,8 @@ class Replacement:
 
     def _not_to_be_cut_off(self) -> int:
         """Return how many requests are in flight that may take longer than the grace period."""
-        now = time.perf_counter()
-        return sum(
-            METHODS[method].limit_s == LONG_S or now - began > _YOUNG_S
-            for method, began in self._stats.in_flight.values()
-            if method != _RESTART
-        )
+        running = self._stats.in_flight.values()
+        return sum(METHODS[method].limit_s == LONG_S for method in running if method != _RESTART)
 
 
 def _installed_version() -> str:

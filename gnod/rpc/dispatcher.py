@@ -73,7 +73,7 @@ class Dispatcher:
         handler = self._handler(request.method)
         started = time.perf_counter()
         failure: str | None = None
-        self._stats.in_flight[call] = (request.method, started)
+        self._stats.in_flight[call] = request.method
         try:
             params = self._params(request)
             call.progress_token = params.progress_token

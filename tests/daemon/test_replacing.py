@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -91,26 +90,19 @@ def test_a_child_does_not_take_what_was_left_to_its_parent(left: str) -> None:
 @pytest.mark.slow
 async def test_it_waits_for_requests_that_would_be_cut_off_and_for_no_others() -> None:
     stats, replaced, waited = Stats(), asyncio.Event(), list[int]()
-    now = time.perf_counter()
-    stats.in_flight = {
-        "young": ("search.lexical", now + 3600),
-        "old": ("search.lexical", now - 3600),
-        "may take long": ("models.pull", now + 3600),
-        "another restart": ("daemon.restart", now - 3600),
-    }
+    stats.in_flight = {1: "search.lexical", 2: "models.pull", 3: "index.sync", 4: "daemon.restart"}
     asked = asyncio.create_task(Replacement(stats, replaced.set).when_idle(waited.append))
-    await until(lambda: waited[-1:] == [2])
-    del stats.in_flight["old"]
-    await until(lambda: waited[-1:] == [1])
-    assert not replaced.is_set()
-    del stats.in_flight["may take long"]
+    for number in (2, 3):
+        await until(lambda number=number: waited[-1:] == [4 - number])
+        assert not replaced.is_set()
+        del stats.in_flight[number]
     assert await asked == __version__
     assert replaced.is_set()
 
 
 async def test_a_restart_that_is_given_up_replaces_nothing() -> None:
     replaced = asyncio.Event()
-    stats = Stats(in_flight={"old": ("search.lexical", time.perf_counter() - 3600)})
+    stats = Stats(in_flight={1: "models.pull"})
     asked = asyncio.create_task(Replacement(stats, replaced.set).when_idle(lambda _: asked.cancel() and None))
     with pytest.raises(asyncio.CancelledError):
         await asked
