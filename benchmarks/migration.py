@@ -83,7 +83,7 @@ REHEARSALS = {"index": Rehearsal(INDEX, _INDEX), "memories": Rehearsal(MEMORIES,
 
 
 class Killer:
-    """Kills this process: before a statement, or when it has run for some steps. The transaction's end counts as one."""
+    """Kills this process: before a statement, or when it has run for some steps. The transaction's end is one, too."""
 
     def __init__(self, statement: int, steps: int) -> None:
         self._left = statement

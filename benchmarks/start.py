@@ -2,9 +2,9 @@
 
     .venv/bin/python -m benchmarks.start [--data FOLDER] [--times 5]
 
-Starts `gnod` as a process of its own, connects as soon as it listens, and searches once. FOLDER has a `data` folder of gnod
-and the `notes` that are in it, as a benchmark with `Throwaway` leaves them. Prints the wall time and the processor time of
-the process until the answer, and what of it are its imports: on a busy machine, the processor time counts.
+Starts `gnod` as a process of its own, connects as soon as it listens, and searches once. FOLDER has the folders `data`
+and `config` of an index. Prints the wall time and the processor time of the process until the answer, and what of it
+are its imports: on a busy machine, the processor time counts.
 """
 
 from __future__ import annotations

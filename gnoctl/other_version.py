@@ -44,7 +44,7 @@ def note_once(index: str | None = None) -> None:
 def difference(version: str) -> str:
     """Return what to tell about a daemon of `version`, which is another one."""
     return (
-        f"gnod is version {version}, gnoctl is {__version__}: after an upgrade gnod replaces itself when it is idle, and"
-        " `gnoctl daemon restart --when-idle` waits for that; if it stays, it is installed elsewhere: run `gnoctl daemon"
-        " restart`"
+        f"gnod is version {version}, gnoctl is {__version__}: after an upgrade gnod replaces itself when it is idle,"
+        " and `gnoctl daemon restart --when-idle` waits for that. If it stays, it is installed elsewhere: run"
+        " `gnoctl daemon restart`"
     )

@@ -121,7 +121,8 @@ def restart(options: RestartOptions) -> None:
         raise UsageError("--force does not wait: use it without --when-idle")
     with suppress(DaemonNotRunning):
         if options.when_idle:
-            return _replace(options)
+            _replace(options)
+            return
         _stopped(options)
     start(options)
 

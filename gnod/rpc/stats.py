@@ -32,8 +32,8 @@ class MethodCalls:
 @dataclass
 class Stats:
     """`connections` are open now; `requests` were received since the start, notifications included. `manager`: the
-    service manager that runs this process, if any. `socket`: the path where clients connect now. `calls`: by method. `in_flight`: the
-    method of each call that runs."""
+    service manager that runs this process, if any. `socket`: the path where clients connect now. `calls`: by method.
+    `in_flight`: the method of each call that runs."""
 
     manager: str | None = None
     socket: str = ""

@@ -38,7 +38,8 @@ def test_the_process_the_lock_and_the_socket_stay() -> None:
             assert served.call("daemon.status")["result"]["requests"] == 1, "it is another program"
             assert served.places.socket.stat().st_ino == inode
         now = holder_of(served.places.lock_file)
-        assert before and now
+        assert before
+        assert now
         assert (now.pid, now.socket) == (before.pid, before.socket) == (served.process.pid, str(served.places.socket))
         assert now.started_at > before.started_at
         served.signal(signal.SIGTERM)
@@ -69,7 +70,8 @@ def test_without_a_program_the_old_one_goes_on() -> None:
         replace(served)
         assert served.call("daemon.status")["result"]["requests"] == 2, "it is the same program"
         holder = holder_of(served.places.lock_file)
-        assert holder and holder.socket == str(served.places.socket)
+        assert holder
+        assert holder.socket == str(served.places.socket)
 
 
 def test_a_service_manager_hears_of_it_and_its_variables_stay() -> None:
@@ -80,7 +82,9 @@ def test_a_service_manager_hears_of_it_and_its_variables_stay() -> None:
         assert {b"WATCHDOG_USEC=60000000", b"NOTIFY_SOCKET=@nobody-listens"} <= set(environment)
 
 
-@pytest.mark.parametrize("left", ["", "no JSON", '{"pid":1}', '{"pid":1,"lock":1,"socket":1,"path":"","owns_file":true}'])
+@pytest.mark.parametrize(
+    "left", ["", "no JSON", '{"pid":1}', '{"pid":1,"lock":1,"socket":1,"path":"","owns_file":true}']
+)
 def test_a_child_does_not_take_what_was_left_to_its_parent(left: str) -> None:
     environment = {"GNOD_HANDED_OVER": left}
     assert handed_over(environment) is None

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -64,13 +63,13 @@ class Installed:
 
 
 @pytest.fixture
-def installed(machine: Machine) -> Iterator[Installed]:
+def installed(machine: Machine) -> Installed:
     made = Installed(machine)
     made.install("1.0.0")
     for number in range(30):
         machine.write(**{f"n{number}_md": f"# Note {number}\n\nEvery note is common.\n"})
     machine.ok("init", str(machine.notes), "--name", "notes")
-    yield made
+    return made
 
 
 @pytest.mark.parametrize("clients", [4, pytest.param(20, marks=pytest.mark.stress)])

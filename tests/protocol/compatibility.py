@@ -85,8 +85,8 @@ def _breaks(old: Schema, new: Schema) -> Found:
 
 
 class _Comparison(NamedTuple):
-    """`seen`: the pairs of named schemas that were compared, because schemas may contain themselves. `is_input`: whether
-    clients send the value. What they send may get wider, what they receive may get narrower."""
+    """`seen`: the pairs of named schemas that were compared, because schemas may contain themselves. `is_input`:
+    whether clients send the value. What they send may get wider, what they receive may get narrower."""
 
     old: Schema
     new: Schema
@@ -123,7 +123,8 @@ class _Comparison(NamedTuple):
             yield where, f"its type was {old.get('type')} and is {new.get('type')}"
             return
         # A client may wait for a value, and must expect further ones.
-        if gone := set(map(str, old.get("enum", ()))) - set(map(str, new.get("enum", old.get("enum", ())))):
+        values = old.get("enum", [])
+        if gone := {str(each) for each in values if each not in new.get("enum", values)}:
             yield where, f"the values {sorted(gone)} are gone"
         if is_input:
             yield from _limits(where, old, new)
