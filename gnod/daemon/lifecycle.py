@@ -131,7 +131,7 @@ async def serve(
     signals = _Signals(control)
     async with AsyncExitStack() as stack:
         left = handed_over(os.environ)
-        lock = stack.enter_context(index_lock(places, left and left.lock))
+        lock = stack.enter_context(index_lock(places, left.lock if left else None))
         stack.callback(_log.info, "daemon.stopped")
         listening = stack.enter_context(listening_socket(places, left))
         served = _Served(places, lock, listening, stats, notifier, signals)

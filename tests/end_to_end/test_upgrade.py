@@ -122,6 +122,7 @@ def test_gnoctl_tells_of_another_version_once_and_restarts_it_when_idle(machine:
     for command in (["search", "common"], ["search", "nothing like it"], ["status"]):
         assert "version" not in machine.run(*command).stderr, command
     machine.hang_up()
+    assert "--force does not wait" in machine.run("daemon", "restart", "--when-idle", "--force").stderr
     restarted = machine.run("daemon", "restart", "--when-idle")
     assert restarted.stdout == f"gnod 1.1.0 runs (pid {pid}) for index 'default'\n", restarted
     assert "version" not in restarted.stderr

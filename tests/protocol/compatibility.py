@@ -123,8 +123,8 @@ class _Comparison(NamedTuple):
             yield where, f"its type was {old.get('type')} and is {new.get('type')}"
             return
         # A client may wait for a value, and must expect further ones.
-        values = old.get("enum", [])
-        if gone := {str(each) for each in values if each not in new.get("enum", values)}:
+        values: list[object] = old.get("enum", [])
+        if gone := {str(each) for each in values if each not in (new.get("enum") or values)}:
             yield where, f"the values {sorted(gone)} are gone"
         if is_input:
             yield from _limits(where, old, new)
