@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 
 # These would stop the daemon, change the config, leave the folder, use the network or take seconds.
 LEFT_OUT = """
-    daemon.restart daemon.shutdown collection.add context.add models.use models.pull models.clear doctor.run index.cleanup ask.answer
-    index.sync memory.unlock memory.move_key
+    daemon.shutdown collection.add context.add models.use models.pull models.clear doctor.run index.cleanup ask.answer
+    daemon.restart index.sync memory.unlock memory.move_key
 """
 NEEDED: dict[str, object] = {
     "query": "deploy",
