@@ -7,11 +7,10 @@ budget are emptied together when they exceed it. That is rare, and a lookup stay
 
 from __future__ import annotations
 
-import re
 import sys
 import threading
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeVar
 from weakref import WeakValueDictionary
 
 K = TypeVar("K")
@@ -95,20 +94,3 @@ def size_of(value: object) -> int:
     if isinstance(value, str):
         return own
     return own + sum([size_of(each) for each in value]) if isinstance(value, (tuple, list, frozenset)) else own
-
-
-def late_pattern(text: str, flags: int = 0) -> re.Pattern[str]:
-    """Return a regular expression that is compiled when it is first used: a large one takes milliseconds of a start."""
-    return cast("re.Pattern[str]", _LatePattern(text, flags))
-
-
-class _LatePattern:
-    def __init__(self, text: str, flags: int) -> None:
-        self._arguments = (text, flags)
-
-    def __getattr__(self, name: str) -> object:
-        if name == "_arguments":  # it is being copied
-            raise AttributeError(name)
-        value: object = getattr(re.compile(*self._arguments), name)
-        setattr(self, name, value)  # the next time, it is found without this method
-        return value

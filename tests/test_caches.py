@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import gc
 import random
-import re
 import tracemalloc
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +15,7 @@ from hypothesis import strategies as st
 
 from gnod.analysis.alphabets import candidates
 from gnod.analysis.terms import Analyzer, terms_of_many
-from gnod.caches import WORDS, Cache, CacheBudget, Computed, late_pattern, size_of
+from gnod.caches import WORDS, Cache, CacheBudget, Computed, size_of
 from gnod.errors import QuerySyntaxError
 from gnod.models.readability import script_of
 from gnod.search.correction.edits import one_edit
@@ -129,13 +127,3 @@ def _ask_about(words: list[str], analyzers: list[Analyzer]) -> None:
         for phrase in wanted.phrases():
             Phrase.of(phrase)
     terms_of_many(one_edit(words[0]), analyzers)
-
-
-def test_a_late_pattern_is_compiled_when_it_is_used_and_only_then() -> None:
-    assert late_pattern("(?:late")  # not a pattern: nothing has compiled it
-    with pytest.raises(re.error):
-        late_pattern("(?:late").search("late")
-    late = late_pattern("(l)ate", re.IGNORECASE)
-    for each in (late, late, copy.copy(late)):
-        assert [found[1] for found in each.finditer("LATE late")] == ["L", "l"]
-        assert (each.sub("x", "Late"), each.pattern, each.groups) == ("x", "(l)ate", 1)

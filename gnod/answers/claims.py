@@ -16,7 +16,6 @@ from gnod.analysis.terms import Analyzer, compounds, visible
 from gnod.answers import numerals
 from gnod.answers.numerals import Date, Figure
 from gnod.answers.words import terms_of
-from gnod.caches import late_pattern
 
 
 class Claims(NamedTuple):
@@ -32,27 +31,27 @@ class Claims(NamedTuple):
 # These languages capitalise all nouns.
 _WITH_CAPITAL_NOUNS = frozenset({"de", "lb"})
 
-_CODE = late_pattern(r"`([^`\n]+)`")
+_CODE = re.compile(r"`([^`\n]+)`")
 # Identifiers such as F28, v1.2.3, DEC-0057; snake_case, foo::bar, camelCase; net.core.rmem_max; ada@example.org,
 # https://example.org/a; 0x7f; /var/log/gnod
-_IDENTIFIER = late_pattern(
+_IDENTIFIER = re.compile(
     r"(?<![\w/])(?:"
     r"[a-z][a-z+.-]*://[^\s<>\"”)\]]+[\w/]|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\w*(?:_|::)[\w:.]*\w|[a-z]+[A-Z]\w*|[a-z]\w+(?:\.[a-z]\w+)+"
     r"|[A-Za-z]+(?:-?\d[\d.]*)+\w*(?<!\.)|0x[0-9a-fA-F]+|~?/[\w.-]+(?:/[\w.-]*\w)+"
     r")"
 )
-_WORD = late_pattern(r"[^\W\d_](?:[\w'’]|-(?=\w))*(?:\+\+|#(?!\w))?")
+_WORD = re.compile(r"[^\W\d_](?:[\w'’]|-(?=\w))*(?:\+\+|#(?!\w))?")
 # Places where a new sentence or phrase begins, so a capital letter says nothing: after a colon, a dash, a bracket, in a
 # quotation, in a list.
-_BEGINS = late_pattern(r"(?:^|[.!?:…–—|(\[\"“„«‘*>\n]|\s-)\W*\Z")
-_KATAKANA = late_pattern(r"[ァ-ヶー・]{3,}")
-_TITLED = late_pattern(
+_BEGINS = re.compile(r"(?:^|[.!?:…–—|(\[\"“„«‘*>\n]|\s-)\W*\Z")
+_KATAKANA = re.compile(r"[ァ-ヶー・]{3,}")
+_TITLED = re.compile(
     r"[一-龥々]{2,6}(?=さん|氏|様|先生|君|教授|社長)|[一-龥々]{2,6}[市県駅寺町村区省州](?![一-龥々])"
     r"|[가-힣]{2,4}(?= ?(?:씨|님)(?:\W|\Z))|《[^》\n]+》|『[^』\n]+』"
 )
-_CAPITALISED = late_pattern(r"\b[^\W\d_a-zß-ÿ][\w'’-]*")
-_CAPITAL = late_pattern(r"[^\W\d_a-zß-ÿ]")
+_CAPITALISED = re.compile(r"\b[^\W\d_a-zß-ÿ][\w'’-]*")
+_CAPITAL = re.compile(r"[^\W\d_a-zß-ÿ]")
 
 
 def claims(sentence: str, analyzer: Analyzer, known_names: Collection[str] = ()) -> Claims:

@@ -18,7 +18,6 @@ from gnod.analysis.terms import Analyzer, compounds, visible
 from gnod.answers.claims import Claims
 from gnod.answers.numerals import Date, Figure
 from gnod.answers.words import terms_of
-from gnod.caches import late_pattern
 
 _NEGATIONS = {
     "en": "not no never without neither nor cannot none nothing lack lacks lacked lacking",
@@ -38,9 +37,9 @@ _NOT_NEGATED = frozenset(
     {"only", "just", "merely", "more", "less", "fewer", "later", "nur", "mehr", "seulement", "solo"}
 )
 # Japanese and Chinese have no spaces: the sentence has a negation, or has none.
-_HAN, _KANA = late_pattern("[一-龥]"), late_pattern("[ぁ-ヿ]")
-_CHINESE_NEGATION = late_pattern("不(?![仅但同过])|没|未|无(?!论)")
-_JAPANESE_NEGATION = late_pattern("ません|ない|なかっ|ずに")
+_HAN, _KANA = re.compile("[一-龥]"), re.compile("[ぁ-ヿ]")
+_CHINESE_NEGATION = re.compile("不(?![仅但同过])|没|未|无(?!论)")
+_JAPANESE_NEGATION = re.compile("ません|ない|なかっ|ずに")
 _OPPOSITES = {
     "en": "before/after more/less most/least maximum/minimum always/never first/last on/off true/false "
     "enabled/disabled enable/disable enables/disables allowed/forbidden allow/forbid required/optional "
@@ -53,9 +52,9 @@ _OPPOSITES = {
     "erlaubt/verboten offen/geschlossen öffnet/schließt steigt/sinkt größer/kleiner länger/kürzer höher/niedriger "
     "schneller/langsamer früher/später nord/süd links/rechts öffentlich/geheim gewann/verlor",
 }
-_ASIDE = late_pattern(r"\([^()]*\)")
-_TOKEN = late_pattern(r"\w+(?:['’-]\w+)*|[,;:.!?—–]")
-_DIGITS = late_pattern(r"\d+")
+_ASIDE = re.compile(r"\([^()]*\)")
+_TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[,;:.!?—–]")
+_DIGITS = re.compile(r"\d+")
 _MOST_NAME_WORDS = 2
 
 

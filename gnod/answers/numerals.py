@@ -11,8 +11,6 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gnod.caches import late_pattern
-
 
 class Figure(NamedTuple):
     """`readings`: what number it may be, in plain form. `parts`: its groups of digits, if they are separated by blanks
@@ -108,7 +106,7 @@ _DAY = r"(?P<day>\d{1,2})"
 _YEAR = r"(?P<year>\d{4})"
 _AFTER = r"(?:st|nd|rd|th|er|º|\.)?"
 _DATES = tuple(
-    late_pattern(pattern, re.I)
+    re.compile(pattern, re.I)
     for pattern in (
         rf"(?<!\d){_YEAR}([-/.])(?P<month>\d{{1,2}})\2{_DAY}(?!\d)",
         rf"(?:{_YEAR}[年년]\s*)?(?P<month>\d{{1,2}})[月월](?:\s*{_DAY}[日일])?",
@@ -119,20 +117,20 @@ _DATES = tuple(
         rf"\b{_MONTH}[ \u00a0](?:of |de )?{_YEAR}(?!\d)",
     )
 )
-_BARE_MONTH = late_pattern(rf"\b{_MONTH}(?!\w)", re.I)
-_WEEKDAY = late_pattern(rf"\b({_any(_WEEKDAY_NUMBERS)})s?\b|([月火水木金土日]曜|星期[一二三四五六日])", re.I)
+_BARE_MONTH = re.compile(rf"\b{_MONTH}(?!\w)", re.I)
+_WEEKDAY = re.compile(rf"\b({_any(_WEEKDAY_NUMBERS)})s?\b|([月火水木金土日]曜|星期[一二三四五六日])", re.I)
 
 # A blank separates thousands, or two numbers. The other characters separate thousands or decimals.
-_FIGURE = late_pattern(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:]\d+)*")
-_BLANK = late_pattern(r"[ \u00a0\u2009\u202f'’]")
-_COUNTED = late_pattern(r"[\s*`]{0,4}([%€$£¥°]|[^\W\d_]+)")
-_LETTERS = late_pattern(r"[^\W\d_]+(?:-[^\W\d_]+)?")
+_FIGURE = re.compile(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:]\d+)*")
+_BLANK = re.compile(r"[ \u00a0\u2009\u202f'’]")
+_COUNTED = re.compile(r"[\s*`]{0,4}([%€$£¥°]|[^\W\d_]+)")
+_LETTERS = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)?")
 
 _CJK_DIGITS = {sign: n for n, sign in enumerate("〇一二三四五六七八九")} | {"零": 0, "两": 2, "兩": 2}
 _CJK_UNITS = {"十": 10, "百": 100, "千": 1000}
 _CJK_LARGE = {"万": 10_000, "萬": 10_000, "億": 100_000_000, "亿": 100_000_000}
 _COUNTERS = "年月日時时分秒人個个本回度歳岁倍割種种円元台匹冊天次週周点點"
-_CJK_NUMBER = late_pattern(
+_CJK_NUMBER = re.compile(
     rf"[〇零一二三四五六七八九十百千万萬億亿两兩]+(?=[{_COUNTERS}])|[一二三四五六七八九]?[十百千][一二三四五六七八九十百千万億]+"
 )
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from gnod.analysis.markup import without_closing
-from gnod.caches import late_pattern
 from gnod.ingest.text import frontmatter
 
 _MIN_WORDS, _MAX_WORDS = 3, 25
@@ -19,13 +18,13 @@ _MIN_SENTENCE_WORDS = 5
 # A document must keep this much without the question.
 _MIN_CHARACTERS = 100
 
-_DOCSTRING = late_pattern(r'(?:"""|\'\'\'|/\*\*+)\s*(?P<text>\S.*?)(?=\n\s*\n|\n\s*[:@*]|"""|\'\'\'|\*/)', re.DOTALL)
-_HEADING = late_pattern(r"^#{1,6} +(?P<text>.+)$", re.MULTILINE)
+_DOCSTRING = re.compile(r'(?:"""|\'\'\'|/\*\*+)\s*(?P<text>\S.*?)(?=\n\s*\n|\n\s*[:@*]|"""|\'\'\'|\*/)', re.DOTALL)
+_HEADING = re.compile(r"^#{1,6} +(?P<text>.+)$", re.MULTILINE)
 _NO_PROSE = r"[ \t]*(?:[#|>*+=-]|```|~~~|\d+[.)])"
-_PARAGRAPH = late_pattern(rf"(?:\A|\n[ \t]*\n)(?P<text>(?!{_NO_PROSE})\S.+?)(?=\n[ \t]*\n|\Z)", re.DOTALL)
-_SENTENCE_END = late_pattern(r"(?<=[.!?])\s+|(?<=[。！？])")
-_WORD = late_pattern(r"\w+")
-_UNSPACED = late_pattern("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_PARAGRAPH = re.compile(rf"(?:\A|\n[ \t]*\n)(?P<text>(?!{_NO_PROSE})\S.+?)(?=\n[ \t]*\n|\Z)", re.DOTALL)
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])")
+_WORD = re.compile(r"\w+")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _UNSPACED_CHARACTERS_PER_WORD = 2
 
 

@@ -10,8 +10,6 @@ import re
 from enum import Enum
 from typing import NamedTuple
 
-from gnod.caches import late_pattern
-
 
 class AnswerType(Enum):
     NUMBER = "number"
@@ -38,7 +36,7 @@ def _either(lines: str) -> str:
 def _question_words(spaced: str, others: str) -> re.Pattern[str]:
     """Return the question words of one type. `spaced`: patterns of whole words; `others`: words of scripts in which
     words have no boundaries that `re` detects."""
-    return late_pattern(rf"\b(?:{_either(spaced)})\b|{_either(others)}", re.I)
+    return re.compile(rf"\b(?:{_either(spaced)})\b|{_either(others)}", re.I)
 
 
 # Question words of the languages with lists of function words, and of Chinese, Japanese and Korean.
@@ -142,11 +140,11 @@ _DATES = _either(
     spring|summer|autumn|winter|frühling|frühjahr|sommer|herbst|century|decade|jahrhundert|siècle|siglo"""
 )
 _FORMS = {
-    AnswerType.NUMBER: late_pattern(rf"{_FIGURE}|\b(?:{_NUMERALS})\b", re.I),
-    AnswerType.DATE: late_pattern(
+    AnswerType.NUMBER: re.compile(rf"{_FIGURE}|\b(?:{_NUMERALS})\b", re.I),
+    AnswerType.DATE: re.compile(
         rf"\b(?:{_DATES})\b|\d\d?:\d\d|[\d一二三四五六七八九十]+ ?[年月日時]|世紀|[०-९]{{4}}", re.I
     ),
-    AnswerType.REASON: late_pattern(
+    AnswerType.REASON: re.compile(
         r"\b(?:because|due to|owing to|so that|in order to|therefore|weil|damit|deshalb|wegen|aufgrund|parce que|afin"
         r"|porque|debido|perché|omdat|потому|поскольку|eftersom)\b|ため|から|ので|因为|因為|क्योंकि|때문",
         re.I,
@@ -154,7 +152,7 @@ _FORMS = {
 }
 # Names begin with a capital letter, in scripts that have them. So does the first word of a sentence, which therefore
 # does not count. Where there are no capitals, a run of kanji or katakana may be a name.
-_NAME = late_pattern(
+_NAME = re.compile(
     r"(?<=[\w,;:)][ \n])[\"“„«(*_]*([^\W\d_a-zß-ÿ]\w+(?:[ -][^\W\d_a-zß-ÿ]\w+)*)|([一-龥々]{2,}|[ァ-ヶー・]{2,})"
 )
 
