@@ -6,6 +6,7 @@ PYTHON ?= python3
 DIR ?=
 # More words for pytest: `make test ARGS="-k socket -x"`.
 ARGS ?=
+VERSION ?= 1.0
 
 # Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other. `make test` often
 # waits for daemons, so it has more processes than two cores; each takes 2.5 seconds to collect the tests.
@@ -24,7 +25,7 @@ endef
 export KEEP_MARKED
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast test-slow lint format docs site man editors dist installed bench pins wheels audit clean distclean
+.PHONY: help demo test test-fast test-slow lint format freeze docs site man editors dist installed bench pins wheels audit clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -52,6 +53,9 @@ lint: .venv/.test ## Check style, types, import contracts and the generated docs
 format: .venv/.test ## Format the code
 	$(BIN)/python -m ruff check --fix .
 	$(BIN)/python -m ruff format .
+
+freeze: .venv/.test ## At a release: write what its protocol promises, for the test of compatibility [VERSION=1.0]
+	@$(BIN)/python -m tests.protocol.compatibility $(VERSION)
 
 docs: .venv/.run ## Write the pages of docs/ that are generated from the code
 	$(BIN)/python scripts/generate_docs.py

@@ -17,6 +17,7 @@ import msgspec
 
 from gnoctl.arguments.options import declared, option
 from gnoctl.arguments.plain_search_options import JSON
+from gnoctl.other_version import note_once
 from gnoctl.printing.output import note, print_json
 from gnoctl.printing.terminal import Terminal, detect
 from gnod.client.connection import Connection
@@ -59,7 +60,10 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         """Return a connection to the daemon; start the daemon if it is not running and may be started."""
         places = self.places
         on_started, on_wait = (None, None) if self.quiet else (announce_start, partial(announce_wait, places))
-        return connect_or_start(places, may_start=not self.no_start, on_started=on_started, on_wait=on_wait)
+        connection = connect_or_start(places, may_start=not self.no_start, on_started=on_started, on_wait=on_wait)
+        if not self.quiet:
+            note_once(places.index)
+        return connection
 
     def progress(self, *, quiet: bool = False) -> CallProgress:
         """Return a progress bar for `Connection.call(on_progress=…)`, to be used as a context manager."""

@@ -57,12 +57,14 @@ def run(words: list[str]) -> int | None:
     if result is None:
         return None
     # Import them here, because the other commands do not need them.
+    from gnoctl.other_version import note_once
     from gnoctl.printing import text
     from gnoctl.printing.hits import render
     from gnoctl.printing.terminal import detect
 
     if plain.is_json:
         print(text.escaped(result.decode()))
+        note_once()
         return int(b'"hits":[]' in result)
     import json
 
@@ -71,6 +73,7 @@ def run(words: list[str]) -> int | None:
         return None
     for line in render(found, detect()):
         print(line)
+    note_once()
     return 0
 
 

@@ -6,7 +6,6 @@ import importlib.util
 import shlex
 import sys
 from functools import cache
-from importlib import metadata
 
 from gnod.errors import DependencyMissing
 
@@ -28,6 +27,8 @@ def command(extra: str, prefix: str = sys.prefix) -> str:
     >>> command("llama", "/home/mara/.local/share/pipx/venvs/gnod")
     "pipx inject gnod 'jinja2>=3.1' 'llama-cpp-python<0.4,>=0.3.36'"
     """
+    from importlib import metadata  # it takes 10 ms of each start of the daemon
+
     marked = [line.partition(";") for line in metadata.requires("gnod") or ()]
     packages = [name.strip() for name, _, marker in marked if marker.strip().replace("'", '"') == f'extra == "{extra}"']
     return install(*packages, prefix=prefix)

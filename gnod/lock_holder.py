@@ -18,10 +18,11 @@ _READ_BYTES = 16 * 1024
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of the lock file. `pid`: 0 if it is not written yet. `socket`: where the process listens; None while
-    it starts. `failure`: why the process has ended, if that was an error."""
+    """The content of the lock file. `pid`: 0 if it is not written yet. `version`: of gnod. `socket`: where the process
+    listens; None while it starts. `failure`: why the process has ended, if that was an error."""
 
     pid: int = 0
+    version: str = ""
     started_at: str = ""
     socket: str | None = None
     failure: str | None = None

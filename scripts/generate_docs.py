@@ -169,6 +169,9 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
 - **Errors**: see [errors.md](errors.md). Compare `error.data.kind`; messages may change.
 - **Access**: only the user that runs the daemon can connect. Ask the system who listens (`SO_PEERCRED`) before you
   send anything, if others can write to the folder of the socket.
+- **Reopening**: while the daemon reopens its index, or an upgrade replaces it, requests get the error
+  `index_reopening`, and connections are closed. Nothing was done: connect and send the request again. The new
+  connection waits.
 - **Repeating**: a method with `x-repeatable` in `rpc.discover` may be sent again after a lost connection: asked twice,
   it does the same as once. `x-limit-seconds` is how long gnod's own clients wait between two messages.
 
@@ -178,6 +181,23 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
   after a reply.
 - **Batch**: {in_flight} requests. A longer one is refused as a whole, with one `limit_exceeded`.
 - **Time**: a message arrives within {message_s:g} s of its first byte, or the daemon disconnects the client.
+
+## Compatibility
+
+From 1.0 on, a client that works with one version works with each later one that has the same first number. A test
+compares the protocol with each released one.
+
+- **What stays**: methods, parameters and fields of results with their names, types and defaults, listed values,
+  notifications, and the code and kind of each error. A required field is never absent, and one that is never null stays
+  so. A repeatable method stays repeatable.
+- **What may come**: methods, optional parameters, fields, values, kinds of errors, and notifications for clients that
+  ask for them. Limits of parameters and messages only become wider. A required parameter may become optional.
+- **What is unknown**: a client ignores fields and notifications that it does not know, and must expect unknown values
+  and errors. The daemon refuses unknown methods (`method_not_found`) and parameters (`invalid_params`). So a newer
+  client that an older daemon refuses can leave the parameter out. `daemon.status` has the version.
+- **Deprecation**: the description of what will go says so and names what replaces it. It works until the first number
+  changes.
+- **No promise**: texts of messages, scores and the order of hits, `x-limit-seconds`, and the files of gnod.
 """
 
 

@@ -16,6 +16,7 @@ import msgspec
 
 from gnoctl.arguments.options import option
 from gnoctl.command import JsonOptions, Options, command
+from gnoctl.other_version import difference
 from gnoctl.printing import text
 from gnoctl.printing.output import note
 from gnoctl.printing.terminal import DIM, RED, YELLOW, Terminal, columns
@@ -26,12 +27,12 @@ from gnod.client.connection import Connection, check_place
 from gnod.client.opening import START_TIMEOUT_S, connect_now, connect_running, gnoctl, socket_in_use, still_starting
 from gnod.client.starting import lock_is_held
 from gnod.client.starting import start as start_daemon
-from gnod.errors import Busy, DaemonNotRunning, TimedOut, Unavailable
+from gnod.errors import Busy, DaemonNotRunning, TimedOut, Unavailable, UsageError
 from gnod.lock_holder import Holder, holder_of
 from gnod.paths import IndexPaths, check_socket_path
 from gnod.private import own_file
 from gnod.protocol.base import NoParams
-from gnod.protocol.daemon import DaemonShutdownResult, DaemonStatusResult
+from gnod.protocol.daemon import DaemonRestartResult, DaemonShutdownResult, DaemonStatusResult
 
 # The daemon must report its state within this time. It needs no thread and no disk for that.
 ANSWER_TIMEOUT_S = 2.0
@@ -103,12 +104,45 @@ def stop(options: StopOptions) -> None:
         options.note("systemd starts it again when a client connects; `gnoctl service uninstall` ends that")
 
 
-@command("daemon restart", StopOptions)
-def restart(options: StopOptions) -> None:
-    """Stop the daemon if it is running, and start it: for example after an upgrade."""
+class RestartOptions(StopOptions, frozen=True, kw_only=True):
+    when_idle: Annotated[
+        bool, option("--when-idle", "After an upgrade: replace it when no request is lost, and wait for that")
+    ] = False
+
+
+@command("daemon restart", RestartOptions)
+def restart(options: RestartOptions) -> None:
+    """Stop the daemon if it is running, and start it.
+
+    With --when-idle, the installed gnod takes its place as soon as the requests in flight have been answered. Clients
+    that connect meanwhile wait, and indexing continues afterwards. Ctrl-C gives it up.
+    """
+    if options.force and options.when_idle:
+        raise UsageError("--force does not wait: use it without --when-idle")
     with suppress(DaemonNotRunning):
+        if options.when_idle:
+            _replace(options)
+            return
         _stopped(options)
     start(options)
+
+
+def _replace(options: RestartOptions) -> None:
+    places = options.places
+    check_running(places)
+    with connect_running(places) as daemon, options.progress() as progress:
+        before = holder_of(places.lock_file)
+        daemon.call("daemon.restart", NoParams(), DaemonRestartResult, on_progress=progress)
+    deadline = time.monotonic() + START_TIMEOUT_S
+    # It holds the lock all the time, and writes there when it begins and when it serves.
+    while (now := holder_of(places.lock_file)) and (now.socket is None or now == before):
+        if time.monotonic() > deadline:
+            raise still_starting(places, now)
+        time.sleep(POLL_S)
+    status = _status(places, connect_running(places))
+    options.show(status, f"gnod {text.line(status.version)} runs (pid {status.pid}) for index '{status.index}'")
+    if status.version != __version__:
+        options.note(difference(status.version))
 
 
 def _stopped(options: StopOptions) -> tuple[int, str | None]:
@@ -153,7 +187,7 @@ def _describe(result: DaemonStatusResult, options: JsonOptions) -> Iterator[str]
         ]
         yield from columns(["worker", "state", "memory", "jobs"], rows, options.terminal)
     if result.version != __version__:
-        options.note(f"gnod is version {result.version}, gnoctl is {__version__}: run `gnoctl daemon restart`")
+        options.note(difference(result.version))
 
 
 def stop_daemon(places: IndexPaths) -> DaemonStatusResult:

@@ -26,6 +26,7 @@ from gnod.configured.models import ModelFactory, ModelService
 from gnod.configured.readability import ReadabilityService
 from gnod.configured.recommendation import RecommendationService
 from gnod.daemon.lifecycle import Control
+from gnod.daemon.replacing import Replacement
 from gnod.disks.looks import Looks
 from gnod.egress import Purpose
 from gnod.errors import DaemonNotRunning, DatabaseCorrupt, GnoError, OutdatedDatabase
@@ -289,12 +290,14 @@ async def _compose(
     scheduler.state_changed.connect(subscriptions.wake)
     backlog.changed.connect(lambda _: subscriptions.wake())
     configuration.changed.connect(lambda _: subscriptions.wake())
+    replacement = Replacement(stats, control.replace)
+    closing.callback(asyncio.create_task(replacement.follow_upgrades()).cancel)
     attached_infos = partial(shared_handlers.attached_infos, attached)
     families = (
         answer_handlers.handlers(answers),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database, attached_infos, scheduler.ignore_files),
-        daemon.handlers(places, stats, pool, control.stop),
+        daemon.handlers(places, stats, pool, control.stop, replacement.when_idle),
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, stats, configuration, database, storage, pool, model_service, factory, inference),

@@ -3,8 +3,9 @@
 SIGTERM, SIGINT and `daemon.shutdown` let requests in flight end within the grace period; a second signal ends them
 at once. SIGHUP reloads. A service manager is notified of each step.
 
-To reopen the index (`Control.reopen`), all services are closed and started again, with the same lock and socket. When
-the socket's file is lost, a new socket is bound.
+To reopen the index (`Control.reopen`), all services are closed and started again, with the same lock and socket. To
+replace this program by the installed one (`Control.replace`), they are closed in the same way, and that one starts
+them. When the socket's file is lost, a new socket is bound.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import gnod
 from gnod.daemon.listening import Listening, listening_socket
 from gnod.daemon.lock import IndexLock, index_lock
 from gnod.daemon.notify import Notifier, feed_watchdog
+from gnod.daemon.replacing import GRACE_S, HandedOver, execute, handed_over
 from gnod.errors import GnoError, IndexReopening
 from gnod.paths import IndexPaths
 from gnod.periodic_checks import next_tick
@@ -48,6 +50,7 @@ class Control:
 
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
+        self.is_replacing = False
         self._requested = asyncio.Event()
         self._befores: list[Callable[[], None]] = []
 
@@ -65,6 +68,11 @@ class Control:
         """
         if before is not None:
             self._befores.append(before)
+        self._requested.set()
+
+    def replace(self) -> None:
+        """Close everything as `reopen` does, and execute the installed gnod in this process."""
+        self.is_replacing = True
         self._requested.set()
 
     async def requested(self) -> None:
@@ -122,14 +130,17 @@ async def serve(
     control = Control()
     signals = _Signals(control)
     async with AsyncExitStack() as stack:
-        lock = stack.enter_context(index_lock(places))
+        left = handed_over(os.environ)
+        lock = stack.enter_context(index_lock(places, left.lock if left else None))
         stack.callback(_log.info, "daemon.stopped")
-        listening = stack.enter_context(listening_socket(places))
+        listening = stack.enter_context(listening_socket(places, left))
         served = _Served(places, lock, listening, stats, notifier, signals)
 
+        # Feed it from now on: a program that replaces another one does so under a watchdog that is running already.
+        feeding = asyncio.create_task(feed_watchdog(notifier, served.heartbeat))
+        stack.callback(feeding.cancel)
+
         def started() -> None:
-            feeding = asyncio.create_task(feed_watchdog(notifier, served.heartbeat))
-            stack.callback(feeding.cancel)
             _log_start(places, stats)
             if on_ready is not None:
                 on_ready()
@@ -145,6 +156,9 @@ async def serve(
             await _unless(signals.force, control.run_befores())
             del services
             gc.collect()  # the services hold much memory in reference cycles
+            if control.is_replacing and not control.stopping.is_set():
+                served.hand_over()
+                control.is_replacing = False
             ready = partial(_log.info, "index.reopened")
         notifier.stopping()  # notify it even while the index is being reopened
     return not signals.force.is_set()
@@ -189,7 +203,15 @@ class _Served:
             if self._signals.control.stopping.is_set():
                 self._notifier.stopping()
             else:
-                self._notifier.reloading("reopening the index")
+                self._notifier.reloading("starting again")
+
+    def hand_over(self) -> None:
+        """Execute the installed gnod in this process. Returns only if that is impossible."""
+        self._lock.listens_at(None)
+        path, owns_file = str(self._listening.path), self._listening.owns_file
+        descriptors = {"lock": self._lock.descriptor, "socket": self._listening.socket.fileno()}
+        left = HandedOver(pid=os.getpid(), path=path, owns_file=owns_file, **descriptors)
+        execute(left, self._notifier.variables)
 
     async def heartbeat(self) -> None:
         """The heartbeat of the services; without services, that of the event loop."""
@@ -220,6 +242,8 @@ class _Served:
 
     async def _drain(self, transport: Transport, grace_s: float) -> None:
         is_stopping = self._signals.control.stopping.is_set()
+        if self._signals.control.is_replacing and not is_stopping:
+            grace_s = GRACE_S
         _log.info("daemon.stopping" if is_stopping else "index.reopening", extra={"fields": {"grace_s": grace_s}})
         reopening = IndexReopening("the index is being reopened: try again in a moment")
         await transport.close(grace_s, self._signals.force, None if is_stopping else reopening)

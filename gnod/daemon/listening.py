@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gnod import folders
+from gnod.daemon.replacing import HandedOver
 from gnod.errors import ForeignSocket, GnoError, IndexLocked, StorageFailed, UsageError
 from gnod.paths import IndexPaths, check_socket_path
 from gnod.private import private_folder
@@ -33,13 +34,13 @@ class Listening:
     """The socket of the index. It is bound and does not listen yet: until the daemon is ready, a client is refused and
     tries again. asyncio never gets the path, because it would delete a socket file that is in use."""
 
-    def __init__(self, places: IndexPaths, passed: socket.socket | None) -> None:
-        """`passed`: the socket of the service manager, which keeps its file. Otherwise bind the index's socket."""
-        self.path = places.socket
+    def __init__(self, places: IndexPaths, path: Path, bound: socket.socket, *, owns_file: bool) -> None:
+        """`owns_file`: False for a socket of the service manager, which keeps its file."""
+        self.path = path
+        self.socket = bound
+        self.owns_file = owns_file
         self._places = places
         self._taken_back = 0
-        self._owns_file = passed is None
-        self.socket = passed or _bound(self.path, places)
         self._identity = _identity(self.path)
 
     def is_lost(self) -> bool:
@@ -61,14 +62,14 @@ class Listening:
                 failures.append(error.message)
                 continue
             self.socket.close()
-            self.path, self.socket, self._owns_file = path, bound, True
+            self.path, self.socket, self.owns_file = path, bound, True
             self._identity = _identity(path)
             _log.warning("socket.renewed", extra={"fields": {"socket": str(path)}})
             return
         raise StorageFailed(f"the socket is lost: {'; '.join(failures)}")
 
     def close(self) -> None:
-        if self._owns_file and not self.is_lost():
+        if self.owns_file and not self.is_lost():
             with suppress(OSError):
                 self.path.unlink()
         self.socket.close()
@@ -87,15 +88,26 @@ class Listening:
 
 
 @contextmanager
-def listening_socket(places: IndexPaths) -> Iterator[Listening]:
-    """Return the socket that the service manager passed, or a new one, mode 0600, whose file is removed after the
-    block. Raises ForeignSocket if other users could replace it."""
-    check_socket_path(places.socket)
-    listening = Listening(places, _passed_socket(places.socket, os.environ))
+def listening_socket(places: IndexPaths, left: HandedOver | None = None) -> Iterator[Listening]:
+    """Return the socket that the replaced program left, or that the service manager passed, or a new one, mode 0600.
+    After the block, its file is removed, unless it is the manager's. Raises ForeignSocket if other users could replace
+    it."""
+    listening = _left(places, left) if left else _passed_or_bound(places)
     try:
         yield listening
     finally:
         listening.close()
+
+
+def _left(places: IndexPaths, left: HandedOver) -> Listening:
+    return Listening(places, Path(left.path), socket.socket(fileno=left.socket), owns_file=left.owns_file)
+
+
+def _passed_or_bound(places: IndexPaths) -> Listening:
+    check_socket_path(places.socket)
+    passed = _passed_socket(places.socket, os.environ)
+    bound = passed or _bound(places.socket, places)
+    return Listening(places, places.socket, bound, owns_file=passed is None)
 
 
 def _passed_socket(path: Path, environment: MutableMapping[str, str]) -> socket.socket | None:

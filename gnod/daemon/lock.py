@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 
 import msgspec
 
+import gnod
 from gnod import lock_holder
 from gnod.errors import DaemonNotRunning, GnoError, IndexLocked, StorageFailed
 from gnod.lock_holder import Holder
@@ -31,14 +32,18 @@ class IndexLock:
     """The lock that this process holds. What it writes tells clients about this process."""
 
     def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._holder = Holder(pid=os.getpid(), started_at=datetime.now(UTC).isoformat(timespec="seconds"))
+        self.descriptor = descriptor
+        self._holder = Holder(
+            pid=os.getpid(),
+            version=gnod.__version__,
+            started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
+        )
         with suppress(OSError):
             os.ftruncate(descriptor, 0)  # the file must not name an earlier process, even on a full disk
         self._write(self._holder)
 
-    def listens_at(self, socket: str) -> None:
-        """Tell clients where this process listens."""
+    def listens_at(self, socket: str | None) -> None:
+        """Tell clients where this process listens; None: it does not answer yet."""
         self._holder = msgspec.structs.replace(self._holder, socket=socket)
         self._write(self._holder)
 
@@ -50,17 +55,18 @@ class IndexLock:
         # A full disk must cost only the messages for other processes, not the daemon.
         with suppress(OSError):
             # Write in one step for readers: blanks cover the old content.
-            length = os.fstat(self._descriptor).st_size
-            os.pwrite(self._descriptor, msgspec.json.encode(content).ljust(length), 0)
+            length = os.fstat(self.descriptor).st_size
+            os.pwrite(self.descriptor, msgspec.json.encode(content).ljust(length), 0)
 
 
 @contextmanager
-def index_lock(places: IndexPaths) -> Iterator[IndexLock]:
+def index_lock(places: IndexPaths, held: int | None = None) -> Iterator[IndexLock]:
     """Hold the index's lock for the block. Raises IndexLocked when another process has it.
 
-    A forked child would keep the lock: start workers with exec.
+    `held`: the descriptor of a lock that this process holds already. A forked child would keep the lock: start workers
+    with exec.
     """
-    descriptor = _open(places)
+    descriptor = _open(places) if held is None else held
     try:
         _acquire(descriptor, places)
         lock = IndexLock(descriptor)

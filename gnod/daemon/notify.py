@@ -23,9 +23,17 @@ _log = logging.getLogger(__name__)
 
 class Notifier:
     """`address`: the address of the socket; None: send nothing. `watchdog_s`: the interval of heartbeats; None: none.
-    `manager`: the service manager that runs this process, if any."""
+    `manager`: the service manager that runs this process, if any. `variables`: the environment of a program that
+    replaces this one, so that it has such a notifier too."""
 
-    def __init__(self, address: str | None = None, watchdog_s: float | None = None, manager: str | None = None) -> None:
+    def __init__(
+        self,
+        address: str | None = None,
+        watchdog_s: float | None = None,
+        manager: str | None = None,
+        variables: Mapping[str, str] | None = None,
+    ) -> None:
+        self.variables = variables or {}
         self.watchdog_s = watchdog_s
         self.manager = manager
         self._is_stopping = False
@@ -67,11 +75,14 @@ def from_environment(environment: MutableMapping[str, str] | None = None) -> Not
     """Return the notifier, and remove its variables from the environment, so that workers do not notify."""
     variables = os.environ if environment is None else environment
     manager = manager_of(variables)  # read them before they are removed
+    kept = {name: variables[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID") if name in variables}
+    if manager == SYSTEMD:
+        kept["SYSTEMD_EXEC_PID"] = str(os.getpid())
     address = variables.pop("NOTIFY_SOCKET", None)
     microseconds = variables.pop("WATCHDOG_USEC", "")
     is_for_us = variables.pop("WATCHDOG_PID", str(os.getpid())) == str(os.getpid())
     is_fed = address is not None and is_for_us and microseconds.isdecimal() and int(microseconds) > 0
-    return Notifier(address, int(microseconds) / 1e6 if is_fed else None, manager)
+    return Notifier(address, int(microseconds) / 1e6 if is_fed else None, manager, kept)
 
 
 async def feed_watchdog(notifier: Notifier, heartbeat: Callable[[], Awaitable[None]]) -> None:

@@ -94,6 +94,12 @@ class DaemonShutdownResult(Result, frozen=True, kw_only=True):
     stopping: bool
 
 
+class DaemonRestartResult(Result, frozen=True, kw_only=True):
+    """`version`: of the gnod that replaces this one, and answers on the next connection."""
+
+    version: str
+
+
 class Check(Result, frozen=True):
     """`status`: ok, warning or error. `remedy`: the command or step that fixes the problem."""
 

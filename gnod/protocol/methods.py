@@ -184,6 +184,9 @@ _ALL = [
     _again("daemon.status", NoParams, d.DaemonStatusResult, "Describe the running process."),
     _again("daemon.stats", NoParams, d.DaemonStatsResult, "Return times, memory, caches and what was embedded when."),
     _again("daemon.metrics", NoParams, d.DaemonMetricsResult, "Return the same in the text format of Prometheus."),
+    _again(
+        "daemon.restart", NoParams, d.DaemonRestartResult, "Start the installed version as soon as no request is lost."
+    ),
     Method("daemon.shutdown", NoParams, d.DaemonShutdownResult, "Stop the daemon after it has answered."),
     _again("doctor.run", NoParams, d.DoctorResult, "Check everything that gnod depends on."),
     _again("doctor.config", NoParams, d.DoctorConfigResult, "Return the settings in force."),
@@ -205,7 +208,7 @@ _LONG = {
         "models.use",
         "models.pull",
     ),
-    *("memory.import", "memory.publish", "memory.unlock", "memory.move_key"),
+    *("daemon.restart", "memory.import", "memory.publish", "memory.unlock", "memory.move_key"),
 }
 
 METHODS: dict[str, Method] = {

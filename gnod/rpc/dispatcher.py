@@ -73,6 +73,7 @@ class Dispatcher:
         handler = self._handler(request.method)
         started = time.perf_counter()
         failure: str | None = None
+        self._stats.in_flight[call] = request.method
         try:
             params = self._params(request)
             call.progress_token = params.progress_token
@@ -85,6 +86,7 @@ class Dispatcher:
             raise
         finally:
             call.finish()
+            del self._stats.in_flight[call]
             took_s = time.perf_counter() - started
             self._stats.note_call(request.method, took_s, failure)
             _log.debug("request.done", extra={"fields": {"method": request.method, "took_ms": round(took_s * 1000, 3)}})

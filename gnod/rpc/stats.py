@@ -32,13 +32,15 @@ class MethodCalls:
 @dataclass
 class Stats:
     """`connections` are open now; `requests` were received since the start, notifications included. `manager`: the
-    service manager that runs this process, if any. `socket`: the path where clients connect now. `calls`: by method."""
+    service manager that runs this process, if any. `socket`: the path where clients connect now. `calls`: by method.
+    `in_flight`: the method of each call that runs."""
 
     manager: str | None = None
     socket: str = ""
     connections: int = 0
     requests: int = 0
     calls: dict[str, MethodCalls] = field(default_factory=dict)
+    in_flight: dict[object, str] = field(default_factory=dict)
     _started: float = field(default_factory=time.monotonic)
 
     @property

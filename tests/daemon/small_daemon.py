@@ -25,6 +25,7 @@ class SmallServices:
     """Says on stdout what happens to it. `index.sync` takes a minute, `doctor.run` a tenth of a second.
 
     `index.cleanup` opens the index anew, `index.pause` twice at once, `index.resume` with something before that raises.
+    `index.retry` replaces the program; with `--no-program`, there is none.
     """
 
     shutdown_grace_s = 0.3
@@ -45,6 +46,7 @@ class SmallServices:
             "index.cleanup": self.reopen,
             "index.pause": self.reopen_twice,
             "index.resume": self.reopen_badly,
+            "index.retry": self.replace,
         }
 
     async def reload(self) -> None:
@@ -98,6 +100,10 @@ class SmallServices:
         self._control.reopen(lambda: say("the second"))
         return DaemonShutdownResult(stopping=False)
 
+    async def replace(self, _params: object, _call: Call) -> DaemonShutdownResult:
+        self._control.replace()
+        return DaemonShutdownResult(stopping=False)
+
     def _held(self) -> None:
         """What is done before takes until a file is there, with `--hold`."""
         say("before")
@@ -122,6 +128,8 @@ class SmallServices:
 
 
 async def start(places: IndexPaths, stats: Stats, control: Control) -> SmallServices:
+    if "--no-program" in sys.argv:
+        sys.executable = str(places.data_dir / "none")
     if "--bad-config" in sys.argv:
         raise ConfigInvalid("the config file is no YAML")
     if "--slow-start" in sys.argv:

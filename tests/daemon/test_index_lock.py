@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gnod import __version__
 from gnod.daemon.lock import index_lock
 from gnod.errors import ConfigInvalid, IndexLocked, StorageFailed
 from gnod.lock_holder import Holder, holder_of, last_failure
@@ -59,7 +60,7 @@ def test_clients_learn_where_the_holder_listens_and_nothing_of_the_last_one(shor
     assert holder_of(lock_file) is None
     assert str(os.getpid()).encode() not in lock_file.read_bytes()
     with index_lock(places_in(short_tmp)):
-        assert holder_of(lock_file) == Holder(pid=os.getpid(), started_at=started_at(lock_file))
+        assert holder_of(lock_file) == Holder(pid=os.getpid(), version=__version__, started_at=started_at(lock_file))
 
 
 def started_at(lock_file: Path) -> str:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import EXIT_VALIDATION
+from gnod.protocol.jsonrpc import encode_call
 from tests.machine import wait_until
 from tests.rpc.harness import places_in
 
@@ -79,11 +80,11 @@ def refused(folder: Path, *sockets: socket.socket) -> str:
         return message
 
 
-def asks(path: Path) -> object:
+def asks(path: Path, method: str = "daemon.shutdown") -> object:
     with socket.socket(socket.AF_UNIX) as client, client.makefile() as stream:
         client.settimeout(60)
         client.connect(str(path))
-        client.sendall(b'{"jsonrpc":"2.0","id":1,"method":"daemon.shutdown"}\n')
+        client.sendall(encode_call(method, {}, 1) + b"\n")
         return json.loads(stream.readline())["result"]
 
 
@@ -100,9 +101,14 @@ def test_earlier_connections_are_answered_and_the_socket_stays(short_tmp: Path) 
             assert asks(path) == {"stopping": True}
             process.communicate(timeout=60)
         assert path.is_socket()
-        with started(short_tmp, passed) as process:  # the next one takes the same
+        with started(short_tmp, passed) as process:  # the next one takes the same, and so does what replaces that
             says(process, "ready")
+            assert asks(path, "index.retry") == {"stopping": False}
+            for line in ("closing while the socket is there", "closed", "ready"):
+                says(process, line)
             assert asks(path) == {"stopping": True}
+            process.communicate(timeout=60)
+        assert path.is_socket()
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 # These would stop the daemon, change the config, leave the folder, use the network or take seconds.
 LEFT_OUT = """
     daemon.shutdown collection.add context.add models.use models.pull models.clear doctor.run index.cleanup ask.answer
-    index.sync memory.unlock memory.move_key
+    daemon.restart index.sync memory.unlock memory.move_key
 """
 NEEDED: dict[str, object] = {
     "query": "deploy",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Sequence
+from functools import cache
 
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer, terms_of_many
@@ -23,12 +24,6 @@ SAMPLE_CHARACTERS = 8_000_000
 # The beginnings of a few documents show the usual forms of a term.
 _DOCUMENTS = 4
 _CHARACTERS = 50_000
-
-# With combining marks: without them, the words of many scripts would fall apart.
-_MARKS = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
-_LETTER = rf"[^\W\d_][{_MARKS}]*+"
-_WORD = re.compile(f"(?:{_LETTER}){{3,32}}")
-_REST = re.compile(f"(?:{_LETTER})*")
 
 
 class Surfaces:
@@ -58,15 +53,24 @@ class Surfaces:
         return self._forms.keep(term, _forms(connection, term, analyzers)) if found is None else found
 
 
+@cache
+def _letter() -> str:
+    """Return the pattern of a letter with its combining marks: without them, the words of many scripts would fall
+    apart. To list the marks takes 10 ms, which a start of the daemon does not need."""
+    marks = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
+    return rf"[^\W\d_][{marks}]*+"
+
+
 def _words(text: str) -> list[str]:
-    return _WORD.findall(unicodedata.normalize("NFC", text).lower())
+    return re.findall(f"(?:{_letter()}){{3,32}}", unicodedata.normalize("NFC", text).lower())
 
 
 def _forms(connection: Connection, term: str, analyzers: Sequence[Analyzer]) -> frozenset[str]:
     # A stem may end with another letter than its words: "studi", "study".
+    whole = re.compile(f"(?:{_letter()})*")
     start = re.compile(rf"(?<![^\W\d_]){re.escape(term[: max(len(term) - 1, 3)])}")
     found: set[str] = set()
     for text in fulltext.texts(connection, fulltext.quote(term), _DOCUMENTS, _CHARACTERS):
-        rests = (_REST.match(text, match.start()) for match in start.finditer(fold_in_place(text)))
+        rests = (whole.match(text, match.start()) for match in start.finditer(fold_in_place(text)))
         found |= {rest[0].lower() for rest in rests if rest}
     return frozenset(word for word, terms in terms_of_many(found, analyzers).items() if term in terms)
