@@ -2,8 +2,8 @@
 
 A claim is searched as a question is, and compared with the sentences that would be quoted. A sentence is near enough if
 it has the words of the claim and means nearly the same. It supports the claim if it has all of its figures, dates,
-names and identifiers, and contradicts it if it has others instead, or says the opposite (`contradiction`). Of all these
-sentences, the nearest decides.
+names and identifiers, and contradicts it if it has others instead, or says the opposite (`contradiction`). A sentence
+about something else (`subjects`) does neither. Of all these sentences, the nearest decides.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterable
 from typing import Literal, NamedTuple
 
+from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer, compounds, visible
-from gnod.answers import contradiction, numerals
-from gnod.answers.claims import Claims, SourceTerms, claims
+from gnod.answers import contradiction, numerals, subjects
+from gnod.answers.claims import Claims, SourceTerms, claims, names_within
 from gnod.answers.contradiction import Statement
 from gnod.answers.evidence import WeighedWords
 from gnod.answers.quotes import ReadText, ScoredUnit
@@ -78,66 +79,80 @@ class _Judge:
         self._claim = claim
         self._units = scored.units
         self._texts = scored.collected.texts
-        # A text may be too short to tell its language.
-        self._analyzer = Analyzer(language or next((each.candidate.document.language for each in scored.units), None))
+        # A claim is short, so its language may be told wrongly. The document's is known better.
+        self._analyzers: dict[str, Analyzer] = {}
+        self._language = stemming_language(language)
         self._words = WeighedWords(connection, claim)
 
     def all(self) -> Iterable[Judgement]:
-        sources = [self._source(each) for each in self._units]
-        names = frozenset(name for source in sources for name in source.capitalised)
-        claimed = claims(self._claim, self._analyzer, names)
-        for unit, source in zip(self._units, sources, strict=True):
-            said = self._said(unit.candidate.text, names)
-            missing = self._without_known(source.missing(claimed), said, unit)
-            differs = contradiction.differences(Statement(self._claim, claimed), said, missing, self._analyzer)
-            if differs is not None:
-                yield self._judged(unit, missing, tuple(differs))
+        names = names_within("\n".join(self._read(each) for each in self._units)) | self._words.unknown
+        for unit in self._units:
+            yield self._compared(unit, names)
 
-    def _said(self, text: str, names: Collection[str]) -> Statement:
+    def _compared(self, unit: ScoredUnit, names: frozenset[str]) -> Judgement:
+        analyzer, language = self._analyzer(unit), unit.candidate.document.language
+        claimed, said = claims(self._claim, analyzer, names), self._said(unit.candidate.text, analyzer, names)
+        about, about_said = (subjects.identifiers(text, analyzer, names) for text in (self._claim, said.text))
+        read = self._read(unit, alone=any(about_said))
+        source = SourceTerms(read, language, analyzer)
+        missing = self._without_known(source.missing(claimed), said, unit)
+        mine = SourceTerms(said.text, language, analyzer).missing(about)
+        theirs = SourceTerms(self._claim, analyzer.language, analyzer).missing(about_said)
+        is_other = any(map(all, zip(mine, theirs, strict=True)))
+        if is_other or subjects.lacks(source.missing(about), missing):
+            return NOT_FOUND
+        claim = Statement(self._claim, claimed)
+        differs = contradiction.differences(claim, said, missing, analyzer, {self._language})
+        return NOT_FOUND if differs is None else self._judged(unit, read, missing, tuple(differs))
+
+    def _said(self, text: str, analyzer: Analyzer, names: Collection[str]) -> Statement:
         """Return a sentence with what is in its code spans both as code and as words, which a claim may have."""
         bare = text.replace("`", "")
-        words, code = claims(bare, self._analyzer, names), claims(text, self._analyzer, names)
+        words, code = claims(bare, analyzer, names), claims(text, analyzer, names)
         return Statement(bare, words._replace(exact=[*words.exact, *code.exact]))
 
     def _without_known(self, missing: Claims, said: Statement, unit: ScoredUnit) -> Claims:
         """Leave out names that the document has elsewhere, if the sentence has no other names: it need not say again
         what the document is about."""
-        if not missing.names or contradiction.other_names(self._claim, said):
+        if not missing.names or contradiction.other_names(self._claim, said, self._analyzer(unit)):
             return missing
         words = set(compounds(visible(self._texts[unit.candidate.document.id].text.casefold())))
         return missing._replace(names=[name for name in missing.names if name.casefold() not in words])
 
-    def _judged(self, unit: ScoredUnit, missing: Claims, differs: tuple[str, ...]) -> Judgement:
+    def _judged(self, unit: ScoredUnit, read: str, missing: Claims, differs: tuple[str, ...]) -> Judgement:
         document, text = unit.candidate.document, unit.candidate.text
-        besides = self._differing(missing)
-        own = self._words.share(text, document, besides)
-        share = self._words.share(f"{self._context(unit)}\n{text}", document, besides)
+        language = self._analyzer(unit).language
+        besides = self._differing(missing, language)
+        if differs:
+            besides |= contradiction.negations_of({language, self._language})
+        own, share = (self._words.share(each, document, besides) for each in (text, read))
         score = (share + max(unit.components["sentence"], 0.0)) / 2
         if own < _OWN_SHARE or score < (CONTRADICTS if differs else SUPPORTS):
             return NOT_FOUND
         return Judgement("contradicted" if differs else "supported", unit, score, differs)
 
-    def _differing(self, missing: Claims) -> frozenset[str]:
+    def _differing(self, missing: Claims, language: str) -> frozenset[str]:
         """Return the words of the claim that the sentence does not have to have, because it has others for them."""
         if not any(missing):
             return frozenset()
-        rest = numerals.read(self._claim, self._analyzer.language)
+        rest = numerals.read(self._claim, language)
         written = [each.written for each in rest.figures] + list(missing.names) + list(missing.exact)
         kept = set(compounds(visible(rest.text.casefold())))
         gone = set(compounds(visible(self._claim.casefold()))) - kept
         return frozenset(gone | {word for each in written for word in compounds(visible(each.casefold()))})
 
-    def _source(self, unit: ScoredUnit) -> SourceTerms:
-        text = f"{self._context(unit)}\n{unit.candidate.text}"
-        return SourceTerms(text, unit.candidate.document.language, self._analyzer)
+    def _analyzer(self, unit: ScoredUnit) -> Analyzer:
+        language = stemming_language(unit.candidate.document.language or self._language)
+        return self._analyzers.setdefault(language, Analyzer(language))
 
-    def _context(self, unit: ScoredUnit) -> str:
-        """Return what a reader knows before the sentence: title, headings, the header of the table or the line above
-        the list, the sentence before."""
+    def _read(self, unit: ScoredUnit, *, alone: bool = False) -> str:
+        """Return a sentence below what a reader knows before it: title, headings, the header of the table or the line
+        above the list, and the sentence before, unless the sentence says itself what it is about (`alone`)."""
         read, place = self._texts[unit.candidate.document.id], unit.candidate.unit
         lead = read.text[slice(*place.lead)][: sentences.MAX_CHARACTERS]
+        before = "" if alone else _before(read, unit)
         path = _words_of(unit.candidate.document.path)
-        return "\n".join(filter(None, (path, unit.candidate.context, lead, _before(read, unit))))
+        return "\n".join(filter(None, (path, unit.candidate.context, lead, before, unit.candidate.text)))
 
 
 def _words_of(path: str) -> str:
