@@ -28,6 +28,8 @@ Stance = Literal["supported", "contradicted", "not_found"]
 
 # Sentences that are compared with a claim, best first.
 COMPARED = 16
+# The time to embed them. It is long, because the stance of a claim must not depend on what else the machine does.
+LIMIT_S = 5.0
 # A sentence supports or contradicts a claim from this score on: the mean of the share of the claim's words and of the
 # similarity of meaning (docs/BENCHMARKS.md).
 SUPPORTS = 0.6
