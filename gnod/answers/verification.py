@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 from gnod.analysis.stemming import stemming_language
@@ -76,54 +76,68 @@ def judge(connection: Connection, claim: str, scored: ScoredUnits, language: str
     return max(judged, key=lambda each: (each.score, each.stance == "supported"), default=NOT_FOUND)
 
 
+class _Claim(NamedTuple):
+    """A claim as it is read in one language. `about`: the identifiers of its subject."""
+
+    analyzer: Analyzer
+    statement: Statement
+    about: Claims
+    terms: SourceTerms
+
+
 class _Judge:
     def __init__(self, connection: Connection, claim: str, scored: ScoredUnits, language: str | None) -> None:
         self._claim = claim
         self._units = scored.units
         self._texts = scored.collected.texts
-        # A claim is short, so its language may be told wrongly. The document's is known better.
-        self._analyzers: dict[str, Analyzer] = {}
         self._language = stemming_language(language)
         self._words = WeighedWords(connection, claim)
+        self._names = names_within("\n".join(map(self._read, self._units))) | self._words.unknown
+        self._in_language: dict[str, _Claim] = {}
 
     def all(self) -> Iterable[Judgement]:
-        names = names_within("\n".join(self._read(each) for each in self._units)) | self._words.unknown
-        for unit in self._units:
-            yield self._compared(unit, names)
+        return map(self._compared, self._units)
 
-    def _compared(self, unit: ScoredUnit, names: frozenset[str]) -> Judgement:
-        analyzer, language = self._analyzer(unit), unit.candidate.document.language
-        claimed, said = claims(self._claim, analyzer, names), self._said(unit.candidate.text, analyzer, names)
-        about, about_said = (subjects.identifiers(text, analyzer, names) for text in (self._claim, said.text))
+    def _compared(self, unit: ScoredUnit) -> Judgement:
+        claim, language = self._claim_for(unit), unit.candidate.document.language
+        said = self._said(unit.candidate.text, claim.analyzer)
+        about_said = subjects.identifiers(said.text, claim.analyzer, self._names)
         read = self._read(unit, alone=any(about_said))
-        source = SourceTerms(read, language, analyzer)
-        missing = self._without_known(source.missing(claimed), said, unit)
-        mine = SourceTerms(said.text, language, analyzer).missing(about)
-        theirs = SourceTerms(self._claim, analyzer.language, analyzer).missing(about_said)
-        is_other = any(map(all, zip(mine, theirs, strict=True)))
-        if is_other or subjects.lacks(source.missing(about), missing):
+        source = SourceTerms(read, language, claim.analyzer)
+        missing = self._without_known(source.missing(claim.statement.claims), said, unit)
+        if _is_about_another(claim, said, about_said, language) or subjects.lacks(source.missing(claim.about), missing):
             return NOT_FOUND
-        claim = Statement(self._claim, claimed)
-        differs = contradiction.differences(claim, said, missing, analyzer, {self._language})
+        differs = contradiction.differences(claim.statement, said, missing, claim.analyzer, {self._language})
         return NOT_FOUND if differs is None else self._judged(unit, read, missing, tuple(differs))
 
-    def _said(self, text: str, analyzer: Analyzer, names: Collection[str]) -> Statement:
+    def _claim_for(self, unit: ScoredUnit) -> _Claim:
+        """Return the claim as it is read in the language of a document. A claim is short, so its own language may be
+        told wrongly."""
+        language = stemming_language(unit.candidate.document.language or self._language)
+        if language not in self._in_language:
+            analyzer, text = Analyzer(language), self._claim
+            statement = Statement(text, claims(text, analyzer, self._names))
+            about = subjects.identifiers(text, analyzer, self._names)
+            self._in_language[language] = _Claim(analyzer, statement, about, SourceTerms(text, language, analyzer))
+        return self._in_language[language]
+
+    def _said(self, text: str, analyzer: Analyzer) -> Statement:
         """Return a sentence with what is in its code spans both as code and as words, which a claim may have."""
         bare = text.replace("`", "")
-        words, code = claims(bare, analyzer, names), claims(text, analyzer, names)
+        words, code = (claims(each, analyzer, self._names) for each in (bare, text))
         return Statement(bare, words._replace(exact=[*words.exact, *code.exact]))
 
     def _without_known(self, missing: Claims, said: Statement, unit: ScoredUnit) -> Claims:
         """Leave out names that the document has elsewhere, if the sentence has no other names: it need not say again
         what the document is about."""
-        if not missing.names or contradiction.other_names(self._claim, said, self._analyzer(unit)):
+        if not missing.names or contradiction.other_names(self._claim, said, self._claim_for(unit).analyzer):
             return missing
         words = set(compounds(visible(self._texts[unit.candidate.document.id].text.casefold())))
         return missing._replace(names=[name for name in missing.names if name.casefold() not in words])
 
     def _judged(self, unit: ScoredUnit, read: str, missing: Claims, differs: tuple[str, ...]) -> Judgement:
         document, text = unit.candidate.document, unit.candidate.text
-        language = self._analyzer(unit).language
+        language = self._claim_for(unit).analyzer.language
         besides = self._differing(missing, language)
         if differs:
             besides |= contradiction.negations_of({language, self._language})
@@ -143,10 +157,6 @@ class _Judge:
         gone = set(compounds(visible(self._claim.casefold()))) - kept
         return frozenset(gone | {word for each in written for word in compounds(visible(each.casefold()))})
 
-    def _analyzer(self, unit: ScoredUnit) -> Analyzer:
-        language = stemming_language(unit.candidate.document.language or self._language)
-        return self._analyzers.setdefault(language, Analyzer(language))
-
     def _read(self, unit: ScoredUnit, *, alone: bool = False) -> str:
         """Return a sentence below what a reader knows before it: title, headings, the header of the table or the line
         above the list, and the sentence before, unless the sentence says itself what it is about (`alone`)."""
@@ -155,6 +165,14 @@ class _Judge:
         before = "" if alone else _before(read, unit)
         path = _words_of(unit.candidate.document.path)
         return "\n".join(filter(None, (path, unit.candidate.context, lead, before, unit.candidate.text)))
+
+
+def _is_about_another(claim: _Claim, said: Statement, about_said: Claims, language: str | None) -> bool:
+    """Tell whether the subjects of a claim and of a sentence have identifiers of one kind that the other lacks."""
+    if not (any(claim.about) and any(about_said)):
+        return False
+    mine = SourceTerms(said.text, language, claim.analyzer).missing(claim.about)
+    return any(map(all, zip(mine, claim.terms.missing(about_said), strict=True)))
 
 
 def _words_of(path: str) -> str:
