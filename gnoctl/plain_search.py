@@ -32,6 +32,7 @@ _FOR_PROGRAMS_ONLY = {"query"}
 _CONNECT_TIMEOUT_S = 5.0
 _SILENCE_S = 1.0
 _BEFORE = b'{"jsonrpc":"2.0","id":1,"result":'
+_REFUSED = b'{"jsonrpc":"2.0","id":1,"error":'
 
 
 class JsonObject(dict):  # type: ignore[type-arg]
@@ -98,7 +99,7 @@ def parse(words: list[str]) -> Plain | None:
 
 
 def _ask(plain: Plain) -> bytes | None:
-    """Return the daemon's result; None if it does not run, or answers with an error."""
+    """Return the daemon's result; None if it does not run, or as `_result`."""
     import json
     import socket
 
@@ -122,7 +123,23 @@ def _ask(plain: Plain) -> bytes | None:
             reply = _line(daemon)
     except (OSError, UnicodeEncodeError):
         return None
-    return reply[len(_BEFORE) : -1] if reply.startswith(_BEFORE) and reply.endswith(b"}") else None
+    return _result(reply)
+
+
+def _result(reply: bytes) -> bytes | None:
+    """Return the result in a reply; None for an error, which the command explains. Raises QuerySyntaxError, which the
+    command would only ask for again."""
+    if reply.startswith(_BEFORE) and reply.endswith(b"}"):
+        return reply[len(_BEFORE) : -1]
+    if reply.startswith(_REFUSED) and reply.endswith(b"}"):
+        import json
+
+        from gnod.errors import QuerySyntaxError
+
+        error = json.loads(reply)["error"]
+        if error["code"] == QuerySyntaxError.code:
+            raise QuerySyntaxError(error["message"], (error.get("data") or {}).get("details"))
+    return None
 
 
 def _note_silence(daemon: socket) -> None:

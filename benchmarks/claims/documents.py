@@ -21,6 +21,9 @@ _FOLDERS = {
     "gno": _CORPORA / "dev-docs/gno",
     "sqlite-utils": _CORPORA / "dev-docs/sqlite-utils",
     "syncthing": _CORPORA / "dev-docs/syncthing",
+    "uvicorn": _CORPORA / "dev-docs/uvicorn",
+    "httpx": _CORPORA / "dev-docs/httpx",
+    "mopidy": _CORPORA / "dev-docs/mopidy",
 }
 _MAX_BYTES = 60_000
 _PER_KIND = 30

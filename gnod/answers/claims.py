@@ -50,8 +50,6 @@ _TITLED = re.compile(
     r"[一-龥々]{2,6}(?=さん|氏|様|先生|君|教授|社長)|[一-龥々]{2,6}[市県駅寺町村区省州](?![一-龥々])"
     r"|[가-힣]{2,4}(?= ?(?:씨|님)(?:\W|\Z))|《[^》\n]+》|『[^』\n]+』"
 )
-_CAPITALISED = re.compile(r"\b[^\W\d_a-zß-ÿ][\w'’-]*")
-_CAPITAL = re.compile(r"[^\W\d_a-zß-ÿ]")
 
 
 def claims(sentence: str, analyzer: Analyzer, known_names: Collection[str] = ()) -> Claims:
@@ -66,6 +64,14 @@ def claims(sentence: str, analyzer: Analyzer, known_names: Collection[str] = ())
     return Claims(found.figures, found.dates, found.weekdays, _names(found.text, analyzer, known_names), exact)
 
 
+def names_within(text: str) -> frozenset[str]:
+    """Return the words, in lower case, that a text has only with a capital letter, and not only where a sentence
+    begins."""
+    words = list(_WORD.finditer(text))
+    within = (word for word in words if not _BEGINS.search(text, max(word.start() - 8, 0), word.start()))
+    return frozenset(word[0].lower() for word in within if word[0][0].isupper()) - {word[0] for word in words}
+
+
 class SourceTerms:
     """The text of a source, as claims are compared with it. `terms`: by the analyzer of the answer's language.
     `capitalised`: words, in lower case, that always begin with a capital letter."""
@@ -73,12 +79,11 @@ class SourceTerms:
     def __init__(self, text: str, language: str | None, analyzer: Analyzer) -> None:
         self.is_foreign = language is not None and language != analyzer.language
         self.terms = frozenset(terms_of(compounds(visible(text)), analyzer))
-        self.capitalised = frozenset(word.lower() for word in _CAPITALISED.findall(text)) - frozenset(
-            word for word in _WORD.findall(text) if word[0].islower()
-        )
+        words = _WORD.findall(text)
+        self.capitalised = frozenset(word.lower() for word in words if word[0].isupper()) - frozenset(words)
         self._analyzer = analyzer
         self._text = _plain(text)
-        self._words = frozenset(_without_possessive(word).casefold() for word in _WORD.findall(text))
+        self._words = frozenset(_without_possessive(word).casefold() for word in words)
         self._has_capitals = any(map(str.isupper, text))
         self._dates: list[Date] = []
         self._weekdays: frozenset[int] = frozenset()
@@ -135,7 +140,7 @@ def _names(text: str, analyzer: Analyzer, known_names: Collection[str]) -> list[
     words = list(_WORD.finditer(text))
     dropped = ENGLISH_FUNCTION_WORDS | function_words([word[0] for word in words], [analyzer.language])
     is_name = [
-        bool(_CAPITAL.match(word[0]))
+        word[0][0].isupper()
         and word[0].lower() not in dropped
         and re.split("['’]", word[0])[0].lower() not in dropped
         and (word[0].lower() in known_names or not _BEGINS.search(text, max(word.start() - 8, 0), word.start()))
@@ -149,14 +154,8 @@ def _names(text: str, analyzer: Analyzer, known_names: Collection[str]) -> list[
             before[n] or after[n] or (is_name[n] and word[0].isupper() and len(word[0]) > 1)
             for n, word in enumerate(words)
         ]
-    named = [word[0] for word, counts in zip(words, is_name, strict=True) if counts and not _is_unspaced(word[0])]
-    return [_without_possessive(name) for name in named]
+    return [_without_possessive(word[0]) for word, counts in zip(words, is_name, strict=True) if counts]
 
 
 def _without_possessive(word: str) -> str:
     return re.sub(r"['’]s?\Z", "", word)
-
-
-def _is_unspaced(word: str) -> bool:
-    """Tell whether the script of a word has no capital letters."""
-    return word[0].lower() == word[0].upper()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from calendar import day_name
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from gnod.analysis import stopwords
@@ -20,7 +20,7 @@ from gnod.answers.numerals import Date, Figure
 from gnod.answers.words import terms_of
 
 _NEGATIONS = {
-    "en": "not no never without neither nor cannot none nothing lack lacks lacked lacking",
+    "en": "not no never without neither nor cannot none nothing unable lack lacks lacked lacking",
     "de": "nicht kein keine keinen keinem keiner keines nie niemals ohne weder nichts",
     "fr": "ne n pas jamais aucun aucune sans ni",
     "es": "no nunca jamás sin ningún ninguna ni tampoco",
@@ -53,7 +53,7 @@ _OPPOSITES = {
     "schneller/langsamer früher/später nord/süd links/rechts öffentlich/geheim gewann/verlor",
 }
 _ASIDE = re.compile(r"\([^()]*\)")
-_TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[,;:.!?—–]")
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)+|\w+(?:['’-]\w+)*|[,;:.!?—–]")
 _DIGITS = re.compile(r"\d+")
 _MOST_NAME_WORDS = 2
 
@@ -65,9 +65,12 @@ class Statement(NamedTuple):
     claims: Claims
 
 
-def differences(claim: Statement, other: Statement, missing: Claims, analyzer: Analyzer) -> list[str] | None:
+def differences(
+    claim: Statement, other: Statement, missing: Claims, analyzer: Analyzer, languages: Collection[str] = ()
+) -> list[str] | None:
     """Return how another sentence differs from a claim, as `14 ≠ 15`; None if it lacks something without saying
-    otherwise. `missing`: what of the claim is neither in the other sentence nor above it."""
+    otherwise. `missing`: what of the claim is neither in the other sentence nor above it. `languages`: others than the
+    analyzer's in which they may be."""
     above = [each for each in claim.claims.figures if not _is_in(each, other.claims) and each not in missing.figures]
     known_above = [_figure(each, claim.claims, other.claims, analyzer) for each in above]
     found: list[str | None] = [
@@ -75,11 +78,12 @@ def differences(claim: Statement, other: Statement, missing: Claims, analyzer: A
         *(_figure(each, claim.claims, other.claims, analyzer) for each in missing.figures),
         *(_date(each[0], claim.claims, other.claims) for each in missing.dates),
         *(_exact(each, claim.claims, other.claims) for each in missing.exact),
-        *([_name(missing.names, claim, other)] if missing.names else []),
+        *([_name(missing.names, claim, other, analyzer)] if missing.names else []),
         *([_weekday(missing.weekdays, other.claims)] if missing.weekdays else []),
     ]
     known = [each for each in found if each]
-    return [*known, *_opposed(claim.text, other.text, analyzer)] if len(known) == len(found) else None
+    opposed = _opposed(claim.text, other.text, analyzer, {analyzer.language, *languages})
+    return [*known, *opposed] if opposed is not None and len(known) == len(found) else None
 
 
 def _unequal(mine: str, other: str) -> str:
@@ -142,14 +146,15 @@ def _signs(written: str) -> frozenset[str]:
     return frozenset(sign for sign in written if not sign.isalnum())
 
 
-def other_names(claim: str, other: Statement) -> list[str]:
-    """Return the names in a sentence that a claim does not have."""
-    words = {word.casefold() for word in compounds(visible(claim))}
-    return list(dict.fromkeys(name for name in other.claims.names if len(name) > 1 and name.casefold() not in words))
+def other_names(claim: str, other: Statement, analyzer: Analyzer) -> list[str]:
+    """Return the names in a sentence that a claim does not have, in no inflection: "Stop" may begin a sentence."""
+    terms = set(terms_of(compounds(visible(claim)), analyzer))
+    names = dict.fromkeys(name for name in other.claims.names if len(name) > 1)
+    return [name for name in names if not terms.issuperset(terms_of(compounds(visible(name)), analyzer))]
 
 
-def _name(missing: Sequence[str], claim: Statement, other: Statement) -> str | None:
-    rivals = other_names(claim.text, other)
+def _name(missing: Sequence[str], claim: Statement, other: Statement, analyzer: Analyzer) -> str | None:
+    rivals = other_names(claim.text, other, analyzer)
     if len(rivals) > _MOST_NAME_WORDS:
         before = _word_before(claim.text, missing[0])
         rivals = [each for each in rivals if before and _word_before(other.text, each) == before]
@@ -172,25 +177,33 @@ def _days(weekdays: Iterable[int]) -> str:
     return ", ".join(day_name[each] for each in sorted(weekdays))
 
 
-def _opposed(claim: str, other: str, analyzer: Analyzer) -> list[str]:
+def _opposed(claim: str, other: str, analyzer: Analyzer, languages: Collection[str]) -> list[str] | None:
+    """Return what only one of two sentences negates, or says with an opposite; None if the claim negates what the
+    other one does not have."""
     if _HAN.search(claim + other):
         negation = _JAPANESE_NEGATION if _KANA.search(claim + other) else _CHINESE_NEGATION
         is_negated = [bool(negation.search(text)) for text in (claim, other)]
         return ["one of them is negated"] if is_negated[0] != is_negated[1] else []
-    return [*_opposites(claim, other, analyzer.language), *_negations(claim, other, analyzer)]
+    mine, theirs = (_negated(text, analyzer, languages) for text in (claim, other))
+    pairs = [pair for language in languages for pair in _opposites(claim, other, language)]
+    agreed = {word for pair in pairs for word in pair} & {*mine.values(), *theirs.values()}
+    found = [_unequal(*pair) for pair in pairs if agreed.isdisjoint(pair)]
+    found += _negations(mine, theirs, claim, other, analyzer)
+    return None if mine and not theirs and not found and not agreed else found
 
 
-def _opposites(claim: str, other: str, language: str) -> Iterator[str]:
+def _opposites(claim: str, other: str, language: str) -> Iterator[tuple[str, str]]:
     mine, others = (set(map(str.casefold, _TOKEN.findall(text))) for text in (claim, other))
     for pair in _OPPOSITES.get(language, "").split():
         for one, opposite in (pair.split("/"), pair.split("/")[::-1]):
             if one in mine - others and opposite in others - mine:
-                yield _unequal(one, opposite)
+                yield one, opposite
 
 
-def _negations(claim: str, other: str, analyzer: Analyzer) -> Iterator[str]:
-    mine, others = _negated(claim, analyzer), _negated(other, analyzer)
-    for words, against, text in ((mine, others, other), (others, mine, claim)):
+def _negations(
+    mine: dict[str, str], theirs: dict[str, str], claim: str, other: str, analyzer: Analyzer
+) -> Iterator[str]:
+    for words, against, text in ((mine, theirs, other), (theirs, mine, claim)):
         if len(words) <= len(against):
             continue
         terms = set(terms_of(compounds(visible(text)), analyzer)) - against.keys()
@@ -199,20 +212,19 @@ def _negations(claim: str, other: str, analyzer: Analyzer) -> Iterator[str]:
                 yield _unequal(f"not {written}", written) if words is mine else _unequal(written, f"not {written}")
 
 
-def _negated(text: str, analyzer: Analyzer) -> dict[str, str]:
+def _negated(text: str, analyzer: Analyzer, languages: Collection[str]) -> dict[str, str]:
     """Return the words that are negated, by their term: the next one with a meaning, or where the language has it so,
     the one before if none follows in the clause."""
-    language = analyzer.language
-    negations = set(_NEGATIONS.get(language, "").split())
+    negations = negations_of(languages)
     tokens = [token.casefold().replace("’", "'") for token in _TOKEN.findall(_ASIDE.sub(" ", text))]
     dropped = _function_words(analyzer) | negations
     found: dict[str, str] = {}
     for n, token in enumerate(tokens):
-        is_negation = token in negations or (language == "en" and token.endswith("n't"))
+        is_negation = token in negations or ("en" in languages and token.endswith("n't"))
         if not is_negation or (n + 1 < len(tokens) and tokens[n + 1] in _NOT_NEGATED):
             continue
         word = _first(tokens[n + 1 :], dropped)
-        if word is None and language in _NEGATED_BEFORE:
+        if word is None and not _NEGATED_BEFORE.isdisjoint(languages):
             word = _first(reversed(tokens[:n]), dropped)
         for term in terms_of([word], analyzer)[:1] if word else []:
             if found.pop(term, None) is None:  # "does not lack" negates twice
@@ -220,14 +232,21 @@ def _negated(text: str, analyzer: Analyzer) -> dict[str, str]:
     return found
 
 
+def negations_of(languages: Iterable[str]) -> set[str]:
+    """Return the words that negate others."""
+    return {word for language in languages for word in _NEGATIONS.get(language, "").split()}
+
+
 def _first(tokens: Iterable[str], dropped: Iterable[str]) -> str | None:
-    """Return the first word with a meaning in the clause."""
+    """Return the first word with a meaning in the clause, or its first figure."""
+    figure = None
     for token in tokens:
         if not token[0].isalnum():
-            return None
-        if token not in dropped and not token.isdigit():
+            break
+        if token not in dropped and not token[0].isdigit():
             return token
-    return None
+        figure = figure or (token if token[0].isdigit() else None)
+    return figure
 
 
 def _function_words(analyzer: Analyzer) -> frozenset[str]:

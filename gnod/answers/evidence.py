@@ -138,9 +138,16 @@ class WeighedWords:
         words = question_words(question, analyzers)
         variants = [word.variants for word in words]
         terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
-        weights = [each.weight for each in fulltext.weigh(connection, terms)]
+        weighed = fulltext.weigh(connection, terms)
+        weights = [each.weight for each in weighed]
         self.weights = [weight / (sum(weights) or 1.0) for weight in weights]
         self._surfaces = [word.surface.casefold() for word in words]
+        # Words, in lower case, that no document has.
+        self.unknown = frozenset(
+            surface
+            for surface, word in zip(self._surfaces, weighed, strict=True)
+            if not any(count for _, count in word.frequencies)
+        )
         self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in analyzers}
 
     def find(self, text: str, document: DocumentRow) -> frozenset[int]:

@@ -125,12 +125,12 @@ class ConfiguredModels:
         return await evidence.gather(dependencies, question, found, max_tokens=max_tokens)
 
     async def scored(
-        self, read: Read, claim: str, found: HybridResult, collections: Sequence[str], units: int
+        self, read: Read, claim: str, found: HybridResult, collections: Sequence[str], units: int, limit_s: float
     ) -> ScoredUnits:
         """Return the sentences that are nearest to a claim, from the documents found; `read` as in `search`."""
         dependencies = await self._quote_dependencies(read, found, collections)
         without = dependencies._replace(reranker=UnavailableModel("it judges answers, not claims"))
-        return await quoting.score(without, claim, found, preselected=units)
+        return await quoting.score(without, claim, found, preselected=units, limit_s=limit_s)
 
     async def nonsense(self, found: HybridResult, collections: Sequence[str]) -> Mapping[str, Floats]:
         """Return the vectors of NONSENSE by each model that embedded the query of a search."""

@@ -177,7 +177,7 @@ class AnswerService:
         async with self._searches.question(request._replace(text=verification.searched(claim))) as question:
             found = await question.find(options)
             given = (question.read, question.text, found, request.collections)
-            scored = await self._models.scored(*given, verification.COMPARED)
+            scored = await self._models.scored(*given, verification.COMPARED, verification.LIMIT_S)
             work = partial(verification.judge, claim=claim, scored=scored, language=language)
             stance, unit, _, differs = await question.read(work)
         return JudgedClaim(claim, stance, differs, quote(unit, scored.collected.texts) if unit else None)

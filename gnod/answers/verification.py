@@ -2,20 +2,21 @@
 
 A claim is searched as a question is, and compared with the sentences that would be quoted. A sentence is near enough if
 it has the words of the claim and means nearly the same. It supports the claim if it has all of its figures, dates,
-names and identifiers, and contradicts it if it has others instead, or says the opposite (`contradiction`). Of all these
-sentences, the nearest decides.
+names and identifiers, and contradicts it if it has others instead, or says the opposite (`contradiction`). A sentence
+about something else (`subjects`) does neither. Of all these sentences, the nearest decides.
 """
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
+from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer, compounds, visible
-from gnod.answers import contradiction, numerals
-from gnod.answers.claims import Claims, SourceTerms, claims
+from gnod.answers import contradiction, numerals, subjects
+from gnod.answers.claims import Claims, SourceTerms, claims, names_within
 from gnod.answers.contradiction import Statement
 from gnod.answers.evidence import WeighedWords
 from gnod.answers.quotes import ReadText, ScoredUnit
@@ -27,6 +28,8 @@ Stance = Literal["supported", "contradicted", "not_found"]
 
 # Sentences that are compared with a claim, best first.
 COMPARED = 16
+# The time to embed them. It is long, because the stance of a claim must not depend on what else the machine does.
+LIMIT_S = 5.0
 # A sentence supports or contradicts a claim from this score on: the mean of the share of the claim's words and of the
 # similarity of meaning (docs/BENCHMARKS.md).
 SUPPORTS = 0.6
@@ -73,71 +76,103 @@ def judge(connection: Connection, claim: str, scored: ScoredUnits, language: str
     return max(judged, key=lambda each: (each.score, each.stance == "supported"), default=NOT_FOUND)
 
 
+class _Claim(NamedTuple):
+    """A claim as it is read in one language. `about`: the identifiers of its subject."""
+
+    analyzer: Analyzer
+    statement: Statement
+    about: Claims
+    terms: SourceTerms
+
+
 class _Judge:
     def __init__(self, connection: Connection, claim: str, scored: ScoredUnits, language: str | None) -> None:
         self._claim = claim
         self._units = scored.units
         self._texts = scored.collected.texts
-        # A text may be too short to tell its language.
-        self._analyzer = Analyzer(language or next((each.candidate.document.language for each in scored.units), None))
+        self._language = stemming_language(language)
         self._words = WeighedWords(connection, claim)
+        self._names = names_within("\n".join(map(self._read, self._units))) | self._words.unknown
+        self._in_language: dict[str, _Claim] = {}
 
     def all(self) -> Iterable[Judgement]:
-        sources = [self._source(each) for each in self._units]
-        names = frozenset(name for source in sources for name in source.capitalised)
-        claimed = claims(self._claim, self._analyzer, names)
-        for unit, source in zip(self._units, sources, strict=True):
-            said = self._said(unit.candidate.text, names)
-            missing = self._without_known(source.missing(claimed), said, unit)
-            differs = contradiction.differences(Statement(self._claim, claimed), said, missing, self._analyzer)
-            if differs is not None:
-                yield self._judged(unit, missing, tuple(differs))
+        return map(self._compared, self._units)
 
-    def _said(self, text: str, names: Collection[str]) -> Statement:
+    def _compared(self, unit: ScoredUnit) -> Judgement:
+        claim, language = self._claim_for(unit), unit.candidate.document.language
+        said = self._said(unit.candidate.text, claim.analyzer)
+        about_said = subjects.identifiers(said.text, claim.analyzer, self._names)
+        read = self._read(unit, alone=any(about_said))
+        source = SourceTerms(read, language, claim.analyzer)
+        missing = self._without_known(source.missing(claim.statement.claims), said, unit)
+        if _is_about_another(claim, said, about_said, language) or subjects.lacks(source.missing(claim.about), missing):
+            return NOT_FOUND
+        differs = contradiction.differences(claim.statement, said, missing, claim.analyzer, {self._language})
+        return NOT_FOUND if differs is None else self._judged(unit, read, missing, tuple(differs))
+
+    def _claim_for(self, unit: ScoredUnit) -> _Claim:
+        """Return the claim as it is read in the language of a document. A claim is short, so its own language may be
+        told wrongly."""
+        language = stemming_language(unit.candidate.document.language or self._language)
+        if language not in self._in_language:
+            analyzer, text = Analyzer(language), self._claim
+            statement = Statement(text, claims(text, analyzer, self._names))
+            about = subjects.identifiers(text, analyzer, self._names)
+            self._in_language[language] = _Claim(analyzer, statement, about, SourceTerms(text, language, analyzer))
+        return self._in_language[language]
+
+    def _said(self, text: str, analyzer: Analyzer) -> Statement:
         """Return a sentence with what is in its code spans both as code and as words, which a claim may have."""
         bare = text.replace("`", "")
-        words, code = claims(bare, self._analyzer, names), claims(text, self._analyzer, names)
+        words, code = (claims(each, analyzer, self._names) for each in (bare, text))
         return Statement(bare, words._replace(exact=[*words.exact, *code.exact]))
 
     def _without_known(self, missing: Claims, said: Statement, unit: ScoredUnit) -> Claims:
         """Leave out names that the document has elsewhere, if the sentence has no other names: it need not say again
         what the document is about."""
-        if not missing.names or contradiction.other_names(self._claim, said):
+        if not missing.names or contradiction.other_names(self._claim, said, self._claim_for(unit).analyzer):
             return missing
         words = set(compounds(visible(self._texts[unit.candidate.document.id].text.casefold())))
         return missing._replace(names=[name for name in missing.names if name.casefold() not in words])
 
-    def _judged(self, unit: ScoredUnit, missing: Claims, differs: tuple[str, ...]) -> Judgement:
+    def _judged(self, unit: ScoredUnit, read: str, missing: Claims, differs: tuple[str, ...]) -> Judgement:
         document, text = unit.candidate.document, unit.candidate.text
-        besides = self._differing(missing)
-        own = self._words.share(text, document, besides)
-        share = self._words.share(f"{self._context(unit)}\n{text}", document, besides)
+        language = self._claim_for(unit).analyzer.language
+        besides = self._differing(missing, language)
+        if differs:
+            besides |= contradiction.negations_of({language, self._language})
+        own, share = (self._words.share(each, document, besides) for each in (text, read))
         score = (share + max(unit.components["sentence"], 0.0)) / 2
         if own < _OWN_SHARE or score < (CONTRADICTS if differs else SUPPORTS):
             return NOT_FOUND
         return Judgement("contradicted" if differs else "supported", unit, score, differs)
 
-    def _differing(self, missing: Claims) -> frozenset[str]:
+    def _differing(self, missing: Claims, language: str) -> frozenset[str]:
         """Return the words of the claim that the sentence does not have to have, because it has others for them."""
         if not any(missing):
             return frozenset()
-        rest = numerals.read(self._claim, self._analyzer.language)
+        rest = numerals.read(self._claim, language)
         written = [each.written for each in rest.figures] + list(missing.names) + list(missing.exact)
         kept = set(compounds(visible(rest.text.casefold())))
         gone = set(compounds(visible(self._claim.casefold()))) - kept
         return frozenset(gone | {word for each in written for word in compounds(visible(each.casefold()))})
 
-    def _source(self, unit: ScoredUnit) -> SourceTerms:
-        text = f"{self._context(unit)}\n{unit.candidate.text}"
-        return SourceTerms(text, unit.candidate.document.language, self._analyzer)
-
-    def _context(self, unit: ScoredUnit) -> str:
-        """Return what a reader knows before the sentence: title, headings, the header of the table or the line above
-        the list, the sentence before."""
+    def _read(self, unit: ScoredUnit, *, alone: bool = False) -> str:
+        """Return a sentence below what a reader knows before it: title, headings, the header of the table or the line
+        above the list, and the sentence before, unless the sentence says itself what it is about (`alone`)."""
         read, place = self._texts[unit.candidate.document.id], unit.candidate.unit
         lead = read.text[slice(*place.lead)][: sentences.MAX_CHARACTERS]
+        before = "" if alone else _before(read, unit)
         path = _words_of(unit.candidate.document.path)
-        return "\n".join(filter(None, (path, unit.candidate.context, lead, _before(read, unit))))
+        return "\n".join(filter(None, (path, unit.candidate.context, lead, before, unit.candidate.text)))
+
+
+def _is_about_another(claim: _Claim, said: Statement, about_said: Claims, language: str | None) -> bool:
+    """Tell whether the subjects of a claim and of a sentence have identifiers of one kind that the other lacks."""
+    if not (any(claim.about) and any(about_said)):
+        return False
+    mine = SourceTerms(said.text, language, claim.analyzer).missing(claim.about)
+    return any(map(all, zip(mine, claim.terms.missing(about_said), strict=True)))
 
 
 def _words_of(path: str) -> str:

@@ -91,6 +91,8 @@ def test_other_languages() -> None:
     assert missing("帰りの電車は十八時です。", "帰りの電車は十七時。", "ja") == ["18"]
     assert missing("田中さんはトロッコで行く。", "山田さんは電車で行く。", "ja") == ["トロッコ", "田中"]
     assert missing("इसकी कीमत १२३ रुपये है।", "कीमत: 123", "hi") == []
+    assert missing("Машину купил Иван.", "Машину купил Пётр.", "ru") == ["Иван"]
+    assert missing("Kupił go Jan, łatwo.", "Kupił go Adam.", "pl") == ["Jan"]
     assert missing("Kyoto has a temple.", "京都には寺がある。", "en", "ja") == []
 
 

@@ -51,6 +51,19 @@ def differs(claim: str, sentence: str, language: str = "en") -> list[str] | None
         ("Der Kessel hat keine Pumpe.", "Der Kessel hat eine Pumpe.", "de", "not pumpe ≠ pumpe"),
         ("Le port n'est pas ouvert.", "Le port est ouvert.", "fr", "not ouvert ≠ ouvert"),
         ("El puerto no está abierto.", "El puerto está abierto.", "es", "not abierto ≠ abierto"),
+        ("The founder was not Ada Lovelace.", "The founder was Ada Lovelace.", "en", "not ada ≠ ada"),
+        ("A general was not Hervé.", "One who served as a general was Hervé.", "en", "not hervé ≠ hervé"),
+        ("The port is not 8080.", "The port is 8080.", "en", "not 8080 ≠ 8080"),
+        ("The version is not 2.3.", "The version is 2.3.", "en", "not 2.3 ≠ 2.3"),
+        ("It is unable to acquire a lock.", "It will acquire a lock.", "en", "not acquire ≠ acquire"),
+        ("Der Trainer war nicht Jonas.", "Der Trainer war Jonas.", "de", "not jonas ≠ jonas"),
+        ("L'entraîneur n'était pas Jonas.", "L'entraîneur était Jonas.", "fr", "not jonas ≠ jonas"),
+        ("El entrenador no era Jonás.", "El entrenador era Jonás.", "es", "not jonás ≠ jonás"),
+        ("L'allenatore non era Marco.", "L'allenatore era Marco.", "it", "not marco ≠ marco"),
+        ("O treinador não era João.", "O treinador era João.", "pt", "not joão ≠ joão"),
+        ("De trainer was niet Jonas.", "De trainer was Jonas.", "nl", "not jonas ≠ jonas"),
+        ("Tränaren var inte Jonas.", "Tränaren var Jonas.", "sv", "not jonas ≠ jonas"),
+        ("Тренером был не Иван.", "Тренером был Иван.", "ru", "not иван ≠ иван"),
         ("電車は動きません。", "電車は動きます。", "ja", "one of them is negated"),
         ("火车不开。", "火车开。", "zh", "one of them is negated"),
     ],
@@ -67,6 +80,9 @@ def test_it_says_what_differs(claim: str, sentence: str, language: str, differen
         ("The tool does not need Python.", "Python is not needed by the tool.", "en"),
         ("The file has no date.", "The file lacks a date.", "en"),
         ("It is not only fast.", "It is fast.", "en"),
+        ("The option is not enabled.", "The option is disabled.", "en"),
+        ("It cannot acquire a lock.", "It is unable to acquire a lock.", "en"),
+        ("Die Tür ist nicht offen.", "Die Tür ist geschlossen.", "de"),
         ("It runs before the sync.", "It runs before, not after the sync.", "en"),
         ("Miso sleeps a lot.", "Miso never eats fish, sleeps a lot and purrs.", "en"),
         ("Gäste sind erlaubt.", "Gäste sind erlaubt, Hunde nicht.", "de"),
@@ -85,7 +101,18 @@ def test_the_same_is_no_difference(claim: str, sentence: str, language: str) -> 
         ("The meeting was on 12 October 2026.", "The meeting was in autumn."),
         ("The valve was replaced by Jonas.", "The valve was replaced."),
         ("Error F28 means no flame.", "The manual lists errors."),
+        ("The plugin is not bundled.", "The plugin reads playlists."),
     ],
 )
 def test_what_a_sentence_does_not_say_is_no_contradiction(claim: str, sentence: str) -> None:
     assert differs(claim, sentence) is None
+
+
+def test_a_negation_counts_though_the_language_of_the_claim_is_told_wrongly() -> None:
+    analyzer = Analyzer("es")
+    said, other = (
+        Statement(text, claims(text, analyzer)) for text in ("It is not a bird of prey.", "It is a bird of prey.")
+    )
+    nothing = claims("", analyzer)
+    assert differences(said, other, nothing, analyzer) == []
+    assert differences(said, other, nothing, analyzer, {"en"}) == ["not bird ≠ bird"]

@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from gnoctl import plain_search
-from gnod.errors import Unavailable
+from gnod.errors import QuerySyntaxError, Unavailable
 from gnod.protocol.base import Copy, Correction, Freshness, Location
 from gnod.protocol.collections import CollectionListResult
 from gnod.protocol.search import Definition, FacetCount, HitPassage, SearchLexicalParams, SearchResult
@@ -60,6 +60,16 @@ def test_nothing_found_and_errors_are_left_to_the_command(
     plain = gnoctl("search", "deploy")
     assert plain == gnoctl("search", "deploy", "--no-color")
     assert plain.err
+
+
+def test_a_query_that_cannot_be_read_is_asked_once(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+    daemon.answers["search.lexical"] = QuerySyntaxError("the quote is not closed", {"column": 3})
+    for options in ((), ("--json",)):
+        daemon.calls.clear()
+        plain = gnoctl("search", 'a "b', *options)
+        assert [method for method, _ in daemon.calls] == ["search.lexical"]
+        assert plain == gnoctl("search", 'a "b', *options, "--quiet")
+        assert "the quote is not closed" in plain.err + plain.out
 
 
 @pytest.mark.parametrize("index", ["../x", "a/b", " "])

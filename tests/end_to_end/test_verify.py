@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +54,67 @@ def test_each_sentence_is_a_claim_and_the_exit_status_says_if_all_stand(sample: 
     assert wrong.returncode == 1
     assert "contradicted (2018 ≠ 2019):" in wrong.stdout
     assert "there is no question" in sample.run("ask").stderr
+
+
+NEIGHBOURS = """# Engine
+
+Bolt 1 needs 10 Nm. Bolt 2 needs 15 Nm. Bolt 3 needs 12 Nm.
+
+Error F28 means that there is no flame. Error F29 means that the filter is dirty.
+
+## Valve 7
+
+It opens at 3 bar.
+
+## Valve 8
+
+It opens at 5 bar.
+
+| part | torque |
+| --- | --- |
+| nut 1 | 10 Nm |
+| nut 3 | 12 Nm |
+
+# Club
+
+Mara Ferrari was the founder of the rowing club. Jonas Petersen was the coach from 2019 on.
+
+The meeting of 2026-10-12 decided to buy a boat. The meeting of 2026-11-09 decided to sell the trailer.
+"""
+
+
+@pytest.fixture(scope="module")
+def neighbours(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
+    with temporary_machine() as machine:
+        machine.place(measured_models)
+        (machine.notes / "engine.md").write_text(NEIGHBOURS)
+        machine.configure(embed=minilm_onnx)
+        machine.ok("index")
+        machine.ok("embed")
+        yield machine
+
+
+def test_a_sentence_about_a_neighbour_says_nothing_of_a_claim(neighbours: Machine) -> None:
+    stances = {
+        "Bolt 1 needs 10 Nm.": "supported",
+        "Bolt 3 needs 10 Nm.": "contradicted",
+        "Bolt 7 needs 10 Nm.": "not_found",
+        "Error F29 means that the filter is dirty.": "supported",
+        "Error F30 means that the filter is dirty.": "not_found",
+        "Valve 7 opens at 3 bar.": "supported",
+        "Valve 8 opens at 3 bar.": "contradicted",
+        "Valve 9 opens at 3 bar.": "not_found",
+        "The torque of nut 3 is 12 Nm.": "supported",
+        "The torque of nut 2 is 12 Nm.": "not_found",
+        "The meeting of 2026-11-09 decided to sell the trailer.": "supported",
+        "The meeting of 2026-10-12 decided to sell the trailer.": "not_found",
+        "Jonas Petersen was the founder of the rowing club.": "not_found",
+        "Mara Ferrari was not the founder of the rowing club.": "contradicted",
+        "The founder of the rowing club was not Mara Ferrari.": "contradicted",
+        "Jonas Petersen was not the coach.": "contradicted",
+    }
+    claims = verified(neighbours, " ".join(stances))["claims"]
+    assert {each["text"]: each["stance"] for each in claims} == stances
 
 
 @pytest.fixture(scope="module")

@@ -64,8 +64,8 @@ def test_claude_code() -> None:
         "source": "Claude Code",
         "from": ["user", "assistant"],
         "in": "/home/mara/boat",
-        "date": "2026-03-04 10:22Z",
-        "until": "2026-03-04 10:25Z",
+        "began": "2026-03-04 10:22Z",
+        "date": "2026-03-04 10:25Z",
         "role": ["user", "assistant"],
     }
     assert result.locations is not None
@@ -400,3 +400,20 @@ def test_reading_goes_on_with_the_state(form: LineFormat, data: str, monkeypatch
     cut = whole.index(b"\n", len(whole) // 2) + 1
     before = list(parts(form, whole[:cut], state))
     assert [part.document for part in before[:-1]] == [part.document for part in all_parts[: len(before) - 1]]
+
+
+@pytest.mark.parametrize(
+    ("said", "title"),
+    [
+        ("## **Why** does `gnod` [wait](https://example.org/a)?", "Why does gnod wait?"),
+        ("```py\nprint(1)\n```\nWhat is this?", "print(1) What is this?"),
+        ("> They leak.\n\n- Which bolt?", "They leak. Which bolt?"),
+        ("What is snake_case_name in 2 * 3 * 4?", "What is snake_case_name in 2 * 3 * 4?"),
+    ],
+)
+def test_a_title_has_no_marks(said: str, title: str) -> None:
+    assert session(files.claude_code("user", said)).title == title
+
+
+def test_text_without_words_gives_no_title() -> None:
+    assert session(files.claude_code("user", "```\n"), files.claude_code("user", "Which bolt?")).title == "Which bolt?"

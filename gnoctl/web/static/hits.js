@@ -163,8 +163,10 @@ function placeOf(hit) {
   );
 }
 
+/** Show when a file was changed; of a conversation, when its last message was written. */
 function about(hit) {
-  return h("span.about", {}, h("time", { datetime: hit.modified, title: hit.modified }, recent(hit.modified)));
+  const time = hit.mime === "application/x-conversation" && hit.dated_by ? hit.date : hit.modified;
+  return h("span.about", {}, h("time", { datetime: time, title: time }, recent(time)));
 }
 
 /** Days for what is recent, then the date. */

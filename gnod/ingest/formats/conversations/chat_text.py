@@ -99,7 +99,7 @@ def _letters(written: str | None) -> str:
 
 
 def _format(source: str, extension: str) -> Converter:
-    form = LineFormat(source=source, converter=f"{source.lower()}/1", read=_read, begin=_begin)
+    form = LineFormat(source=source, converter=f"{source.lower()}/2", read=_read, begin=_begin)
     return line_converter(form, f"a chat of {source}", lambda content: _is_chat(content, extension))
 
 

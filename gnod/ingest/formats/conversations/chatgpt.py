@@ -78,7 +78,7 @@ def _parts(content: dict[str, object]) -> list[object]:
     ]
 
 
-FORM = ConversationFormat(source="ChatGPT", converter="chatgpt/1")
+FORM = ConversationFormat(source="ChatGPT", converter="chatgpt/2")
 CHATGPT = export_converter(
     FORM,
     "an export of ChatGPT",

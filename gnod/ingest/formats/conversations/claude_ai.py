@@ -49,7 +49,7 @@ def _attached(file: dict[str, object]) -> str:
     return folded(f"file {string(file.get('file_name'))}", string(file.get("extracted_content")))
 
 
-FORM = ConversationFormat(source="Claude", converter="claude-ai/1")
+FORM = ConversationFormat(source="Claude", converter="claude-ai/2")
 CLAUDE_AI = export_converter(
     FORM, "an export of Claude", _conversations, rb'"chat_messages"\s*:\s*\[', rb'"uuid"\s*:', rb'"created_at"\s*:'
 )

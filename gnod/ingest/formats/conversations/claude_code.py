@@ -62,5 +62,5 @@ def _text(block: dict[str, object]) -> str:
     return left_out(block)
 
 
-FORM = LineFormat(source="Claude Code", converter="claude-code/1", read=_read, begin=lambda _: State(zone="UTC"))
+FORM = LineFormat(source="Claude Code", converter="claude-code/2", read=_read, begin=lambda _: State(zone="UTC"))
 CLAUDE_CODE = line_converter(FORM, "a transcript of Claude Code", _resembles)

@@ -73,5 +73,5 @@ def _output(written: object) -> object:
     return inner.get("output") or inner.get("content") or written
 
 
-FORM = LineFormat(source="Codex", converter="codex/1", read=_read, begin=lambda _: State(zone="UTC"))
+FORM = LineFormat(source="Codex", converter="codex/2", read=_read, begin=lambda _: State(zone="UTC"))
 CODEX = line_converter(FORM, "a transcript of Codex", _resembles)

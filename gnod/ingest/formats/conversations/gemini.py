@@ -38,7 +38,7 @@ def _messages(entries: list[dict[str, object]]) -> Iterator[ChatMessage]:
             yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=time, text=said)
 
 
-FORM = ConversationFormat(source="Gemini", converter="gemini/1")
+FORM = ConversationFormat(source="Gemini", converter="gemini/2")
 GEMINI = export_converter(
     FORM,
     "an export of Gemini",

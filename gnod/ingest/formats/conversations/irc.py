@@ -77,5 +77,5 @@ def _decoded(line: bytes) -> str:
         return line.decode("cp1252", "replace")
 
 
-FORM = LineFormat(source="IRC", converter="irc/1", read=_read, begin=_begin)
+FORM = LineFormat(source="IRC", converter="irc/2", read=_read, begin=_begin)
 IRC = line_converter(FORM, "a log of IRC", _resembles)

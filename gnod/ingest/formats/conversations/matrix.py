@@ -62,7 +62,7 @@ def _text(content: dict[str, object]) -> str:
     return body if kind in _TEXTS else ""
 
 
-FORM = ConversationFormat(source="Matrix", converter="matrix/1")
+FORM = ConversationFormat(source="Matrix", converter="matrix/2")
 MATRIX = export_converter(
     FORM, "an export of Matrix", _conversations, rb'"room_name"\s*:', rb'"(?:room_creator|export_date|exported_by)"\s*:'
 )

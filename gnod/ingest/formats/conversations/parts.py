@@ -119,7 +119,7 @@ class _Writer:
         metadata["role"] = [role for role in self._roles if role]
         if self._times:
             zone = "Z" if state.zone == "UTC" else ""
-            metadata |= {"date": self._times[0] + zone, "until": self._times[-1] + zone}
+            metadata |= {"began": self._times[0] + zone, "date": self._times[-1] + zone}
         return ConversationText(
             title=title,
             metadata={name: value for name, value in metadata.items() if value},

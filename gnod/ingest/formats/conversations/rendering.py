@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from gnod.ingest.text.canonical import canonicalise
+from gnod.ingest.text.outline import plain
 from gnod.ingest.text.secret_masking import mask
 
 # The beginning of a tool's input or output that is indexed. The rest is rarely what somebody looks for.
@@ -16,6 +17,7 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
 _FENCES = re.compile(r"^ {0,3}(`{3,})", re.MULTILINE)
 _STRUCTURE = re.compile(r"( {0,3})(#{1,6}(?:[ \t]|$)|(?:=+|-+)\s*$)")
 _BETWEEN_WORDS = " \n\t\"',;"
+_LINE_MARKS = re.compile(r"^[ \t]*(?:#{1,6}[ \t]+|>[ \t]?|[-*+][ \t]+|(?:`{3,}|~{3,}).*(?:\n|\Z))+", re.MULTILINE)
 _MARKS = re.compile(r"^ {0,3}[#=\-`~]", re.MULTILINE)
 
 
@@ -26,8 +28,14 @@ def one_line(text: str, longest: int = _LONGEST_NAME) -> str:
 
 
 def title_of(text: str) -> str:
-    """Return the title that a text gives a conversation. It may end inside a key, which would not look like one."""
-    return one_line(mask(text[: 4 * _LONGEST_TITLE]), _LONGEST_TITLE)
+    """Return the title that a text gives a conversation, without Markdown's marks. It may end inside a key, which
+    would not look like one.
+
+    >>> title_of("## **Why** does `gnod` [wait](https://example.org)?")
+    'Why does gnod wait?'
+    """
+    beginning = mask(text[: 4 * _LONGEST_TITLE])
+    return one_line(plain(_LINE_MARKS.sub("", beginning)), _LONGEST_TITLE)
 
 
 def quoted(text: str) -> str:

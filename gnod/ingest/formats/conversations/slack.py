@@ -136,7 +136,7 @@ def _reference(users: Names, found: re.Match[str]) -> str:
     return f"[{label}]({target})" if label and label != target else target
 
 
-FORM = ConversationFormat(source="Slack", converter="slack/1")
+FORM = ConversationFormat(source="Slack", converter="slack/2")
 SLACK = Converter(
     label="an export of Slack",
     mime=CONVERSATION,

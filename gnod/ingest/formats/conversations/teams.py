@@ -63,7 +63,7 @@ def _text(content: str, is_page: bool) -> str:
     return page_text(content) if is_page else content
 
 
-FORM = ConversationFormat(source="Teams", converter="teams/1")
+FORM = ConversationFormat(source="Teams", converter="teams/2")
 _OF_GRAPH = (rb'"createdDateTime"\s*:', rb'"messageType"\s*:', rb'"(?:chatId|channelIdentity)"\s*:')
 _OF_SKYPE = (rb'"MessageList"\s*:\s*\[', rb'"conversations"\s*:\s*\[')
 FORMATS = (
