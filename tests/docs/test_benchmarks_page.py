@@ -7,12 +7,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "BENCHMARKS.md").read_text(encoding="utf-8")
-_COMMAND = re.compile(r"`(?:[A-Z_]+=\S+ )?python (?:-m )?([\w./]+)([^`]*)`")
+_COMMAND = re.compile(r"`(?:[A-Z_]+=\S+ )?(?:python (?:-m )?|(?=scripts/))([\w./]+)([^`]*)`")
 
 
 def source(program: str) -> str:
     """Return the text of a script, or of a module that `python -m` runs."""
-    path = ROOT / (program if program.endswith(".py") else program.replace(".", "/") + ".py")
+    path = ROOT / (program if program.endswith((".py", ".sh")) else program.replace(".", "/") + ".py")
     return (path if path.exists() else path.with_suffix("") / "__main__.py").read_text(encoding="utf-8")
 
 
