@@ -203,7 +203,7 @@ def test_the_service_manager_and_the_watchdog_are_notified_throughout(short_tmp:
             assert told_next()["READY"] == "1"
             reopen(served)
             news = told_next()
-            assert (news["RELOADING"], news["STATUS"]) == ("1", "reopening the index")
+            assert (news["RELOADING"], news["STATUS"]) == ("1", "starting again")
             assert int(news["MONOTONIC_USEC"]) > 0
             for _ in range(3):
                 assert told() == {"WATCHDOG": "1"}
