@@ -600,7 +600,7 @@ def _search_constants() -> str:
 
 _LICENCES = """\
 gnod is under the [MIT licence](../LICENSE). Three of its files have data of others, whose licences are in
-[licenses/](../licenses) and in the package:
+`licenses/` and in the package:
 
 | file | from | licence |
 | --- | --- | --- |
