@@ -42,6 +42,7 @@ async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
     await folder.begun()
     assert folder.lost() == ["changes before this were not seen"]
     (folder.path / "sub").mkdir()
+    await until(lambda: folder.told() == {"sub"})
     (folder.path / "sub" / "a.md").write_text("x")
     await until(lambda: folder.told() == {"sub", "sub/a.md"})
     assert folder.source.fault is None

@@ -34,7 +34,8 @@ export class Search {
     const isSame = this.route && keyOf(route) === keyOf(this.route);
     this.route = route;
     if (document.activeElement !== this.input || this.input.value.trim() !== route.q) this.input.value = route.q;
-    if (isSame && this.shown) return this.filters.render(route);
+    this.filters.render(route); // at once: the next choice adds to this one
+    if (isSame && this.shown) return;
     this.limit = FIRST;
     this.showsLoose = false;
     this.list.hasMoved = false;
