@@ -24,7 +24,8 @@ _MAX_CONNECTIONS = 256
 
 def listen(port: int) -> socket.socket:
     """Return a socket on loopback; `port` 0: any that is free. Raises OSError."""
-    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # With the protocol named, asyncio sets TCP_NODELAY. Without it, each body waits about 40 ms behind its header.
+    sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         sock.bind((HOST, port))
