@@ -12,6 +12,7 @@ from gnod.ingest.formats.conversations.exports import Conversation, export_conve
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.json_values import listed, mapping, string
+from gnod.ingest.reading.versions import versioned
 
 _NAMES = ("Gemini", "Bard")
 _PROMPTED = "Prompted "
@@ -38,7 +39,7 @@ def _messages(entries: list[dict[str, object]]) -> Iterator[ChatMessage]:
             yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=time, text=said)
 
 
-FORM = ConversationFormat(source="Gemini", converter="gemini/2")
+FORM = ConversationFormat(source="Gemini", converter=versioned("gemini"))
 GEMINI = export_converter(
     FORM,
     "an export of Gemini",
