@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from gnod.ingest.formats import outlook
 from gnod.ingest.formats.conversations.mail_threads import MailHeader, threads
 from gnod.ingest.formats.signed_mail import signed_content
+from gnod.ingest.member_names import Names
 from gnod.ingest.reading.cpu_time import limit_cpu_time
 from gnod.ingest.reading.result import ConversionFailed
 from tests.ingest.unpacked import converted, unpacked
@@ -170,6 +171,13 @@ def test_a_thread_has_its_messages_as_places() -> None:
 def test_a_subject_of_many_tags_takes_no_long_time() -> None:
     with limit_cpu_time(5):
         threads([MailHeader("", "", "", "[a]Re:" * 200_000, "")] * 20)
+
+
+def test_many_threads_with_one_subject_have_names_of_their_own() -> None:
+    names = Names()
+    with limit_cpu_time(5):
+        found = [names.name("Cron") for _ in range(30_000)]
+    assert (found[0], found[-1], len(set(found))) == ("Cron", "Cron (30000)", 30_000)
 
 
 def test_a_long_thread_is_grouped_in_little_time() -> None:

@@ -101,9 +101,14 @@ def _conversations(found: Sequence[bytes], place: str) -> Iterator[Conversation]
 
 
 def _thread_header(message: Message) -> MailHeader:
-    names = ("Message-ID", "References", "In-Reply-To", "Subject")
     sent = _sent(message)
-    return MailHeader(*(_field(message, name) for name in names), sent.isoformat() if sent else "")
+    return MailHeader(
+        identifier=_field(message, "Message-ID"),
+        references=_field(message, "References"),
+        in_reply_to=_field(message, "In-Reply-To"),
+        subject=_field(message, "Subject"),
+        time=sent.isoformat() if sent else "",
+    )
 
 
 def _said(found: Sequence[bytes], title: str) -> Iterator[ChatMessage]:
