@@ -85,10 +85,11 @@ def _time(found: re.Match[str], order: str) -> str:
     else:
         day, month = (second, first) if order == _MONTH_FIRST else (first, second)
         year = third + 2000 if third < 100 else third
-    return f"{year:04}-{month:02}-{day:02} {_hour(found):02}:{int(found['minute']):02}"
+    return f"{year:04}-{month:02}-{day:02} {hour_of(found):02}:{int(found['minute']):02}"
 
 
-def _hour(found: re.Match[str]) -> int:
+def hour_of(found: re.Match[str]) -> int:
+    """Return the hour of a day by its number and the half of the day, in any language, `before` or `after` it."""
     hour, half = int(found["hour"]), _letters(found["after"]) or _letters(found["before"])
     if half in _AFTERNOON:
         return hour % 12 + 12
