@@ -94,6 +94,24 @@ def gemini(*asked: str) -> list[dict[str, object]]:
     ]
 
 
+def gemini_page(*entries: tuple[str, str, str], product: str = "Gemini Apps") -> str:
+    """Return the activity as a web page, of entries with a question, the time as it is written, and an answer."""
+    grid = "mdl-cell mdl-cell--12-col"
+    body = '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1'
+    cells = [
+        f'<div class="outer-cell {grid} mdl-shadow--2dp"><div class="mdl-grid"><div class="header-cell {grid}">'
+        f'<p class="mdl-typography--title">{product}<br></p></div>{body}">{asked}<br>{time}<br>{said}</div>'
+        f'{body} mdl-typography--text-right"></div><div class="content-cell {grid} mdl-typography--caption">'
+        f"<b>Products:</b><br>&emsp;{product}<br></div></div></div>"
+        for asked, time, said in entries
+    ]
+    style = ".mdl-grid { display: flex }\n" * 5000  # the real one is as long
+    return (
+        f"<html><head><title>My Activity History</title><style>{style}</style></head>"
+        f'<body><div class="mdl-grid">{"".join(cells)}</div></body></html>'
+    )
+
+
 def slack_message(text: str, user: str = "U1", **others: object) -> dict[str, object]:
     return {"type": "message", "user": user, "text": text, "ts": f"{SECONDS:.6f}", **others}
 

@@ -51,6 +51,7 @@ from gnod.handlers import shared as shared_handlers
 from gnod.handlers import stats as stats_handlers
 from gnod.handlers.checks import doctor
 from gnod.handlers.documents import capture, document, document_pages, document_pictures, move
+from gnod.ingest.reading.versions import VERSIONS, is_current
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.ingest.workers.worker_process import MODULE
@@ -193,6 +194,7 @@ async def _start(
         following.start()  # the data that it reads is compared with the clock
         await configuration.mirror()
         await database.write(_rebuild_after_tokenizer_change)
+        await database.write(_rebuild_after_converter_change)
         return await _compose(places, stats, control, configuration, database, following, addresses, closing)
 
 
@@ -387,3 +389,9 @@ def _rebuild_after_tokenizer_change(connection: Connection) -> None:
         writing.invalidate(connection)
         index_schema.record_tokenizer(connection)
         _log.info("index.rebuild", extra={"fields": {"reason": "the tokenizer changed"}})
+
+
+def _rebuild_after_converter_change(connection: Connection) -> None:
+    """A document is what one version of a converter made of its file; the file itself has not changed."""
+    if converters := writing.invalidate_converted(connection, str(VERSIONS), is_current):
+        _log.info("index.rebuild", extra={"fields": {"reason": f"{converters} converters changed"}})

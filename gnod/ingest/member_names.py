@@ -36,6 +36,7 @@ class Names:
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
+        self._numbers: dict[str, int] = {}  # the last number of a name: thousands of mails may have one subject
 
     def name(self, written: str) -> str:
         """Return the name of the next member.
@@ -48,12 +49,13 @@ class Names:
         *folders, last = [part for part in parts if part not in ("", ".", "..")] or ["unnamed"]
         # A folder whose name ends like a container is still a folder.
         name = "/".join([*(f"{folder}_" if folder.endswith("!") else folder for folder in folders), last])[-_MAX_NAME:]
-        unique, number = name, 1
+        unique, number = name, self._numbers.get(name, 1)
         while unique in self._taken:
             number += 1
             stem, dot, extension = name.rpartition(".")
             unique = f"{stem} ({number}).{extension}" if dot and "/" not in extension else f"{name} ({number})"
         self._taken.add(unique)
+        self._numbers[name] = number
         return unique
 
 

@@ -645,8 +645,10 @@ def test_a_crashed_daemon_is_reported_and_comes_back(visit: Any, site: Site) -> 
 def test_a_conversation_opens_at_its_message_with_the_tools_folded(visit: Any, scheme: str) -> None:
     page = visit("/search?q=sound+buoy17", color_scheme=scheme, viewport=PHONE)
     page.wait_for_selector("#hits .snippet:not(.code) >> text=buoy17")
+    assert page.locator("#hits .about time").get_attribute("datetime").startswith("2026-03-04T10:22")
     page.click("#hits [role=option]")
     page.wait_for_selector("#reader .doc .target >> text=buoy17")
+    assert page.locator("#reader .reader-about").inner_text().startswith("2026-03-04 ·")
     tool = page.locator(".doc .target ~ .tool >> nth=0")
     assert tool.locator("summary").inner_text() == "tool Bash"
     assert not tool.locator("pre").is_visible()

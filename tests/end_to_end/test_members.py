@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import random
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from email.message import EmailMessage
 from typing import Any
 
+import apsw
 import pytest
 
 from benchmarks.hostile_samples import zip_of_zeros
@@ -93,9 +95,9 @@ def test_files_in_archives_and_mails_are_found_and_read(machine: Machine) -> Non
         "c.eml": bytes(mail("Plovers", paper_pdf=pdf(["Grebes dance."]), list_md=b"# List\n\nThe avocet wades.\n")),
         "d.mbox": b"".join(
             f"From ada@example.org Tue Mar  3 10:0{n}:00 2026\n".encode()
-            + bytes(mail(f"Message {n}", notes_md=f"Curlew number{n}.\n".encode())).replace(b"\n\n\n", b"\n\n")
+            + bytes(mail(subject, notes_md=f"Curlew number{n}.\n".encode())).replace(b"\n\n\n", b"\n\n")
             + b"\n"
-            for n in (1, 2, 3)
+            for n, subject in enumerate(("Message 1", "Message 2", "Re: Message 1"), 1)
         ),
     }
     for name, data in files.items():
@@ -110,7 +112,8 @@ def test_files_in_archives_and_mails_are_found_and_read(machine: Machine) -> Non
     assert machine.paths("grebes") == ["c.eml!/paper.pdf"]
     assert machine.paths("avocet") == ["c.eml!/list.md"]
     assert machine.paths("number2") == ["d.mbox!/2/notes.md"]
-    assert machine.json("search", '"Message 3"')["hits"][0]["location"]["message"] == 3
+    (hit,) = machine.json("search", '"body of Re: Message 1"')["hits"]
+    assert (hit["path"], hit["location"]["message"]) == ("d.mbox!/Message 1", 2)
     for reference in ("notes/a.zip!/note.md", "gno://notes/a.zip!/note.md", str(machine.notes / "a.zip!/note.md")):
         got = machine.json("get", reference)
         assert (got["text"], got["stale"]) == (NOTE, False)
@@ -239,6 +242,36 @@ def test_the_first_part_of_a_huge_mailbox_is_indexed(machine: Machine) -> None:
     verdict, reason = why(machine, "all.mbox")
     assert verdict == "indexed"
     assert "of 2,147 MB" in reason
+
+
+def test_files_of_an_outdated_converter_are_converted_again(machine: Machine) -> None:
+    """A zip with a mail and a note, as a version of gnod left them that read mails otherwise."""
+    (machine.notes / "a.zip").write_bytes(zipped({"in.eml": bytes(mail("Heron")), "note.md": NOTE}))
+    (machine.notes / "b.eml").write_bytes(bytes(mail("Bittern")))
+    (machine.notes / "c.md").write_text("# Ibis\n")
+    start(machine)
+    machine.quiet()
+    machine.end()
+    connection = apsw.Connection(str(machine.database), flags=apsw.SQLITE_OPEN_READWRITE)
+    with contextlib.closing(connection):
+        connection.execute("UPDATE documents SET converter = 'mail/4' WHERE converter LIKE 'mail/%'")
+        connection.execute("UPDATE documents SET indexed_at = 0")
+        connection.execute("UPDATE schema_meta SET value = '{}' WHERE key = 'converters'")
+    machine.ok("index")
+    found = {path: converter_and_time(machine, path) for path in sorted(paths(machine))}
+    assert {path for path, (_, is_new) in found.items() if is_new} == {"a.zip", "a.zip!/in.eml", "b.eml"}
+    assert not any(converter == "mail/4" for converter, _ in found.values())
+    machine.end()
+    with contextlib.closing(apsw.Connection(str(machine.database), flags=apsw.SQLITE_OPEN_READWRITE)) as connection:
+        connection.execute("UPDATE documents SET indexed_at = 0")
+    machine.ok("index")
+    assert not any(converter_and_time(machine, path)[1] for path in paths(machine))
+
+
+def converter_and_time(machine: Machine, path: str) -> tuple[str, bool]:
+    """Return which converter made a document, and whether that was since the time was set to 0."""
+    (view,) = machine.json("why", f"notes/{path}")["collections"]
+    return view["converter"], not view["indexed_at"].startswith("1970")
 
 
 def test_copies_inside_archives_are_one_hit(machine: Machine) -> None:

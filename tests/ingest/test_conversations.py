@@ -116,6 +116,58 @@ def test_gemini_has_a_document_for_each_day() -> None:
     assert len(texts) == 3
 
 
+ANSWER = "<p>Bolts &amp; <b>glue</b>:</p><pre><code>a &lt; b</code></pre>"
+
+
+def test_gemini_as_a_web_page() -> None:
+    page = files.gemini_page(
+        ("Prompted&nbsp;What about 10:22:31?", "Mar 5, 2026, 12:05:31\u202fAM CET", ANSWER),
+        ("Prompted&nbsp;keel &lt;br&gt;<br>second line", "Mar 4, 2026, 1:22:31\u202fPM CET", "<p>Bolted</p>"),
+        ("Used Gemini Apps", "Mar 4, 2026, 9:00:00\u202fAM CET", ""),
+    )
+    texts = unpacked(page.encode(), "MyActivity.html").texts
+    assert texts["MyActivity.html!/Gemini, 2026-03-04"] == (
+        "# Gemini, 2026-03-04\n\nGemini. Times are CET.\n\n## user, 2026-03-04 09:00\n\nUsed Gemini Apps\n\n"
+        "## user, 2026-03-04 13:22\n\nkeel <br>\nsecond line\n\n## assistant, 2026-03-04 13:22\n\nBolted\n"
+    )
+    last = texts["MyActivity.html!/Gemini, 2026-03-05"]
+    assert "## user, 2026-03-05 00:05\n\nWhat about 10:22:31?\n\n## assistant, 2026-03-05 00:05\n\nBolts & glue" in last
+
+
+@pytest.mark.parametrize(
+    ("written", "day", "time"),
+    [
+        ("4 Mar 2026, 10:22:31 GMT", "2026-03-04", "2026-03-04 10:22"),
+        ("04.03.2026, 10:22:31 MEZ", "2026-03-04", "2026-03-04 10:22"),
+        ("2026/03/04 10:22:31 JST", "2026-03-04", "2026-03-04 10:22"),
+        ("2026. 3. 4. 오후 10:22:31 KST", "2026-03-04", "2026-03-04 22:22"),
+        ("4 mars 2026, 10:22:31 CET", "4 mars 2026", ""),
+        ("4/3/2026, 10:22:31 CET", "4/3/2026", ""),
+        ("31 marraskuu 2026 klo 10.22.31", "31 marraskuu 2026", ""),
+        ("soon", "", ""),
+    ],
+)
+def test_times_of_gemini_in_other_languages(written: str, day: str, time: str) -> None:
+    """A day that cannot be read is named as it is written, and not guessed."""
+    result = converted(files.gemini_page(("Gefragt: keel", written, "Bolted")), "MyActivity.html")
+    assert result.title == ", ".join(filter(None, ("Gemini", day)))
+    assert f"\n\n## user{', ' if time else ''}{time}\n\nGefragt: keel" in result.markdown
+
+
+def test_damaged_pages_of_gemini() -> None:
+    time = "Mar 5, 2026, 10:00:00 AM UTC"
+    page = files.gemini_page(("keel", time, ANSWER), ("mast", time, ""))
+    for end in range(page.index("outer-cell"), len(page), 41):
+        result = converted(page[:end], "MyActivity.html")
+        assert "corrupt" in result.left_out or result.mime == "text/html"
+    assert converted(page[: page.index("glue") + 4], "MyActivity.html").markdown.endswith("\n\nBolts & glue")
+
+
+def test_other_activity_stays_a_web_page() -> None:
+    page = files.gemini_page(("Watched Gemini", "Mar 5, 2026, 10:00:00 AM UTC", ""), product="YouTube")
+    assert converted(page, "MyActivity.html").mime == "text/html"
+
+
 def test_slack() -> None:
     message = files.slack_message("The keel of <@U2> &amp; <https://a.example|a page>", files=[{"name": "plan.pdf"}])
     joined = files.slack_message("<@U2> has joined", subtype="channel_join")

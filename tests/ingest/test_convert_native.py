@@ -24,7 +24,7 @@ LIMIT = 50_000_000
         ("folder.d/a.txt", "text/plain", "text/1", "plain"),
         ("a.bib", "text/x-tex", "text/1", "plain"),
         ("a.py", "text/x-python", "code/2", "plain"),
-        ("Makefile", "text/x-makefile", "code/1", "plain"),
+        ("Makefile", "text/x-makefile", "code/2", "plain"),
         ("a.json", "application/json", "text/1", "plain"),
         ("a.yaml", "application/yaml", "text/1", "plain"),
         ("a.toml", "application/toml", "text/1", "plain"),

@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import tarfile
 import zipfile
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from benchmarks.hostile_samples import zipped
 from gnod.ingest.formats import convert, image
 from gnod.ingest.formats.registry import REGISTRY
 from gnod.ingest.reading.converter import Converter
+from gnod.ingest.reading.versions import is_current
 from gnod.ingest.text.outline import outline
 from tests import office_files
 from tests.ingest.test_convert_rich import docx
@@ -27,6 +29,7 @@ from tests.pdf_files import pdf
 
 ROOT = Path(__file__).parents[2]
 CORPORA = ROOT.parent / "shared" / "corpora" / "mixed-formats"
+_CONVERTER_NAME = re.compile(r'"([a-z-]+/\d+)"')
 # Text in pictures is recognised later: test_ocr.py.
 READ = [
     converter
@@ -105,7 +108,7 @@ SAMPLES: dict[str, Callable[[], bytes | str]] = {
     "pdf": lambda: pdf(["zqx45"]),
     "html": lambda: "<!doctype html><h1>Head</h1><p>zqx45</p>",
     "xml": lambda: "<a>zqx45</a>",
-    "mbox": lambda: MAILBOX + "\n" + MAILBOX,
+    "mbox": lambda: MAILBOX + "\n" + MAILBOX.replace("Subject: ", "Subject: Re: "),
     "p7m": lambda: signed(der(4, b"Subject: Head\n\nzqx45\n")),
     "ipynb": lambda: json.dumps(NOTEBOOK),
     "rst": lambda: "Head\n====\n\nzqx45\n",
@@ -152,3 +155,11 @@ def test_every_extension_is_in_the_table() -> None:
 def test_what_is_not_read_says_what_to_do() -> None:
     with pytest.raises(Exception, match=r"This is a binary workbook, which gnod does not read: convert it "):
         convert(b"PK\x05\x06" + bytes(18), "a.xlsb", max_characters=99)
+
+
+def test_converters_have_the_versions_of_the_list() -> None:
+    """Otherwise files that an older version converted would stay as they are, or each upgrade would convert them."""
+    folder = ROOT / "gnod" / "ingest" / "formats"
+    written = {name for path in folder.rglob("*.py") for name in _CONVERTER_NAME.findall(path.read_text("utf-8"))}
+    assert len(written) > 15
+    assert [name for name in sorted(written) if not is_current(name)] == []

@@ -45,7 +45,7 @@ def notebook() -> bytes:
 def messages(folder: Path) -> bytes:
     box = mailbox.mbox(folder / "box.mbox")
     for word in WORDS:
-        box.add(f"From: a@example.com\nSubject: A message\n\n\n\n{word}\n".encode())
+        box.add(f"From: a@example.com\nSubject: Re: A message\n\n\n\n{word}\n".encode())
     box.close()
     return (folder / "box.mbox").read_bytes()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from email.message import EmailMessage
 
 import pytest
@@ -10,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.ingest.formats import outlook
+from gnod.ingest.formats.conversations.mail_threads import MailHeader, threads
 from gnod.ingest.formats.signed_mail import signed_content
+from gnod.ingest.member_names import Names
 from gnod.ingest.reading.cpu_time import limit_cpu_time
 from gnod.ingest.reading.result import ConversionFailed
 from tests.ingest.unpacked import converted, unpacked
@@ -48,8 +51,10 @@ def test_mailbox() -> None:
     one = b"From a@b Tue Jun  9 23:58:45 2009\nSubject: one\nFrom: a@b\n\nFrom here on, body 1\n\n"
     two = b"From c@d Wed Jun 10 23:58:45 2009\nSubject: two\nFrom: c@d\n\nbody 2\n"
     result = converted(one + two, "a.mbox")
-    assert result.title is None
-    assert result.markdown.startswith("# one\n\n**From:** a@b\n\nFrom here on, body 1\n\n# two")
+    assert (result.title, result.markdown) == (None, "- one\n- two")
+    texts = unpacked(one + two, "a.mbox").texts
+    assert texts["a.mbox!/one"].startswith("# one\n\nMail, in a. Times are UTC.\n\n## a@b\n\n**From:** a@b")
+    assert texts["a.mbox!/one"].endswith("\n\nFrom here on, body 1\n")
 
 
 HEADER = "From: Ada <ada@example.org>\nSubject: {}\nMessage-ID: <{}@example.org>\n\n"
@@ -72,12 +77,12 @@ def test_a_mailbox_is_split_at_its_separators_only(bodies: list[list[str]], line
         ENVELOPE + HEADER.format(f"subject{number}", number) + "\n\n".join(body) + "\n\n"
         for number, body in enumerate(bodies)
     ]
-    result = converted("".join(messages).replace("\n", line_end).encode(), "a.mbox")
-    shown = [line for line in result.markdown.split("\n") if line.startswith("# subject")]
-    assert shown == [f"# subject{number}" for number in range(len(bodies))]
-    for body in bodies:
+    texts = unpacked("".join(messages).replace("\n", line_end).encode(), "a.mbox").texts
+    paths = [f"a.mbox!/subject{number}" for number in range(len(bodies))] if len(bodies) > 1 else ["a.mbox"]
+    assert [path for path in texts if path != "a.mbox"] == [path for path in paths if path != "a.mbox"]
+    for path, body in zip(paths, bodies, strict=True):
         for line in "\n".join(body).split("\n"):
-            assert line in result.markdown
+            assert line in texts[path]
 
 
 def test_quoted_separators_lose_one_mark() -> None:
@@ -88,7 +93,103 @@ def test_quoted_separators_lose_one_mark() -> None:
 def test_a_file_of_patches_is_a_mailbox() -> None:
     commit = "From 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567 Mon Sep 17 00:00:00 2001\n"
     result = converted(f"{commit}From: Bo\nSubject: one\n\nx\n\n{commit}From: Bo\nSubject: two\n\ny\n", "a.mbox")
-    assert [line for line in result.markdown.split("\n") if line.startswith("#")] == ["# one", "# two"]
+    assert result.markdown == "- one\n- two"
+
+
+# ------------------------------------------------------------------------------------------- threads
+
+
+def box(*messages: dict[str, str]) -> bytes:
+    """Return a mailbox of messages, with the fields of each, in which `_` stands for a hyphen, and its `text`."""
+    written = []
+    for number, fields in enumerate(messages):
+        text = fields.get("text", f"text {number}")
+        header = {"From": "Ada <ada@example.org>", "Subject": "Keel", **fields}
+        lines = "".join(f"{name.replace('_', '-')}: {value}\n" for name, value in header.items() if name != "text")
+        written.append(f"From ada@example.org Mon Mar  2 09:00:00 2026\n{lines}\n{text}\n\n")
+    return "".join(written).encode()
+
+
+def mail(id_: str, hour: int, refers: str = "", subject: str = "Re: Keel", **others: str) -> dict[str, str]:
+    references = {"References": refers} if refers else {}
+    date = f"Mon, 02 Mar 2026 {hour:02}:00:00 +0100"
+    return {"Message_ID": f"<{id_}>", "Date": date, "Subject": subject, **references, **others}
+
+
+def thread_texts(*messages: dict[str, str]) -> list[list[str]]:
+    """Return the texts of the messages in each thread, in the order in which they are shown."""
+    made = unpacked(box(*messages), "in.mbox").texts
+    return [found for text in made.values() if (found := re.findall(r"^text.*", text, re.MULTILINE))]
+
+
+@pytest.mark.parametrize(
+    ("messages", "expected"),
+    [
+        ([mail("a", 9, subject="Keel"), mail("b", 10, "<a>"), mail("c", 11, "<a> <b>")], [["0", "1", "2"]]),
+        ([mail("c", 11, "<a> <b>"), mail("a", 9, subject="Keel"), mail("b", 10, "<a>")], [["1", "2", "0"]]),
+        ([mail("b", 9, "<lost>", "Bolts"), mail("c", 10, "<lost>", "Nuts")], [["0", "1"]]),
+        ([mail("a", 9, "<b>", "A"), mail("b", 10, "<a>", "B"), mail("x", 11, "<x>", "C")], [["0", "1"], ["2"]]),
+        ([mail("a", 9, subject="One"), mail("a", 10, subject="Two")], [["0"], ["1"]]),
+        ([mail("a", 9, subject="One"), mail("a", 9, subject="One", text="text 0")], [["0"]]),
+        ([mail("a", 9, subject="One"), mail("a", 10, subject="One")], [["0", "1"]]),
+        ([mail("a", 9, subject="Keel"), mail("b", 10, subject="Keel")], [["0"], ["1"]]),
+        ([mail("a", 9, subject="[boat] Keel"), mail("b", 10, subject="AW: Re[2]: [boat] keel")], [["0", "1"]]),
+        ([mail("a", 9, subject="Re: "), mail("b", 10, subject="Re:")], [["0"], ["1"]]),
+        (
+            [mail("a", 9, subject="Keel"), mail("b", 10, subject="Keel"), mail("c", 11), mail("d", 9, "<a>")],
+            [["0", "3"], ["1", "2"]],
+        ),
+        (
+            [mail("a", 9, subject="A"), mail("b", 10, subject="B", In_Reply_To="<a> (on Monday)")],
+            [["0", "1"]],
+        ),
+        (
+            [mail(each, 9, subject=each, In_Reply_To="Your mail to <bo@example.org>") for each in ("a", "b")],
+            [["0"], ["1"]],
+        ),
+        ([{"Date": "soon", "Message_ID": "a", "References": "<<>"}, {"Message_ID": "", "Subject": ""}], [["0"], ["1"]]),
+    ],
+)  # fmt: skip
+def test_a_thread_is_a_conversation(messages: list[dict[str, str]], expected: list[list[str]]) -> None:
+    assert thread_texts(*messages) == [[f"text {number}" for number in thread] for thread in expected]
+
+
+def test_a_thread_has_its_messages_as_places() -> None:
+    messages = mail("a", 9, subject="Keel"), mail("b", 10, "<a>", "Re: Keel (was: mast)", From="bo@example.org")
+    result = converted(box(*messages), "in.mbox")
+    assert result.markdown == (
+        "# Keel\n\nMail, in in. Times are UTC.\n\n## Ada, 2026-03-02 08:00\n\n**From:** Ada <ada@example.org>\n\n"
+        "text 0\n\n## bo@example.org, 2026-03-02 09:00\n\n**From:** bo@example.org\n"
+        "**Subject:** Re: Keel (was: mast)\n\ntext 1"
+    )
+    assert result.metadata["date"] == "2026-03-02 09:00Z"
+    assert result.metadata["from"] == ["Ada", "bo@example.org"]
+    assert result.locations is not None
+    assert [start.value for start in result.locations.starts] == [1, 2]
+
+
+def test_a_subject_of_many_tags_takes_no_long_time() -> None:
+    with limit_cpu_time(5):
+        threads([MailHeader("", "", "", "[a]Re:" * 200_000, "")] * 20)
+
+
+def test_many_threads_with_one_subject_have_names_of_their_own() -> None:
+    names = Names()
+    with limit_cpu_time(5):
+        found = [names.name("Cron") for _ in range(30_000)]
+    assert (found[0], found[-1], len(set(found))) == ("Cron", "Cron (30000)", 30_000)
+
+
+def test_a_long_thread_is_grouped_in_little_time() -> None:
+    """Each mail names the one before it only."""
+    chain = [MailHeader(f"<{n}>", f"<{n - 1}>", "", f"{n}", "") for n in range(50_000)]
+    with limit_cpu_time(10):
+        assert len(threads(chain[::-1])) == 1
+
+
+def test_threads_stay_where_an_attachment_ends_the_worker() -> None:
+    made = unpacked(box(mail("a", 9, subject="A"), mail("b", 10, subject="B")), "in.mbox", without_members="It ended.")  # type: ignore[arg-type]
+    assert set(made.texts) == {"in.mbox", "in.mbox!/A", "in.mbox!/B"}
 
 
 JAPANESE = "月末の締めより先に請求書をお送りします。"

@@ -214,7 +214,7 @@ export class Reader {
   #drawHead(isPaged) {
     const info = this.open.document;
     const tags = (info.tags ?? []).map((tag) => h("a.tag", { href: `/search?tag=${encodeURIComponent(tag)}` }, tag));
-    const about = [info.modified && day(info.modified), info.language, info.size && size(info.size), this.answer.pages && count(this.answer.pages, "page")];
+    const about = [dayOf(info), info.language, info.size && size(info.size), this.answer.pages && count(this.answer.pages, "page")];
     this.counter = h("span.counter", { "aria-live": "polite" });
     fill(
       this.head,
@@ -375,6 +375,9 @@ export function welcome() {
   const rows = [["↓ ↑", "choose a hit"], ["Enter", "open it"], ["/", "search"], ["Alt-A", "ask a question"], ["F2", "filters"], ["?", "all keys"]];
   return h("div.welcome", {}, h("dl.keys", {}, rows.map(([keys, what]) => h("div", {}, h("dt", {}, keys.split(" ").map(key)), h("dd", {}, what)))));
 }
+
+/** The day when a file was changed; of a conversation, when its last message was written. */
+const dayOf = (info) => (info.mime === "application/x-conversation" && info.metadata?.date?.slice(0, 10)) || (info.modified && day(info.modified));
 
 const pageAt = (pageLines, line) => Math.max(1, pageLines.findLastIndex((first) => first <= line) + 1);
 

@@ -11,6 +11,7 @@ from functools import partial
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member
 from gnod.ingest.reading.unpacking import LARGEST_MEMBER, check_depth, check_unpacked, unpack
+from gnod.ingest.reading.versions import versioned
 
 # macOS adds this to each file.
 _RESOURCE_FORKS = "__MACOSX/"
@@ -23,7 +24,7 @@ def _read_zip(content: FileContent) -> Converted:
     if content.extension not in ("", "zip") and content.zip_members is not None:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it has no document inside.")
     files = [each for each in check_unpacked(content) if not each.is_dir() and _is_shown(each.filename)]
-    return _listing([file.filename for file in files], "zip/3", partial(_zip_members, content, files))
+    return _listing([file.filename for file in files], versioned("zip"), partial(_zip_members, content, files))
 
 
 def _zip_members(content: FileContent, files: Sequence[zipfile.ZipInfo]) -> Iterator[Member]:

@@ -1,4 +1,4 @@
-"""Mail: one message (.eml, saved web archives) or a mailbox, each message as a heading, its header and its text."""
+"""Mail: one message (.eml, saved web archives) with its header, or a mailbox, whose threads are conversations."""
 
 from __future__ import annotations
 
@@ -7,18 +7,27 @@ import contextlib
 import email
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from email.header import decode_header
 from email.message import Message
-from email.utils import parsedate_to_datetime
+from email.parser import BytesHeaderParser
+from email.utils import parseaddr, parsedate_to_datetime
 from functools import partial
+from itertools import chain
+from pathlib import PurePosixPath
 
+from msgspec.structs import replace
+
+from gnod.ingest.formats.conversations.exports import Conversation, container
+from gnod.ingest.formats.conversations.mail_threads import MailHeader, base_subject, threads
+from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
 from gnod.ingest.formats.signed_mail import signed_content
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.formats.webpage import CHARSET
 from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
-from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member, unchanged
+from gnod.ingest.reading.versions import versioned
 
 _ENVELOPE = re.compile(
     rb"^From (?=.*?\d{4})(?P<sender>\S*+).*+\n(?=(?P<header>(?:[^\s:]++:.*+\n(?:[ \t].*+\n)*+)++))", re.M
@@ -34,6 +43,7 @@ _FIELD_OF_A_MESSAGE = re.compile(
     rb"|X-[\w-]+):",
     re.I | re.M,
 )
+_MAILBOX = ConversationFormat(source="Mail", converter=versioned("mail"))
 _SHOWN = ("From", "To", "Cc", "Date")
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\\W_]+")
 _STUB = 0.5  # a text with a smaller share of the words of the web page beside it only points to it
@@ -56,32 +66,78 @@ def _resembles_mail(content: FileContent) -> bool:
 def _read(content: FileContent) -> Converted:
     """Attachments are named, and become documents of their own. Every part has its own charset."""
     found = _split(content.data)
-    # Two more line ends follow each message.
-    parts = Parts("message", max(content.max_characters - 2 * len(found), content.max_characters // 2))
-    has_header, left_out = False, {}
-    for number, message in enumerate(map(_parsed, found), start=1):
-        has_header = has_header or bool(message.keys())
-        try:
-            parts.add(_message(message), number)
-        except ConversionFailed as failure:
-            if number == 1:
-                raise
-            last = f"its {len(found) - number + 1:,} last messages, from the {number:,}th on: {failure.message}"
-            left_out = {failure.kind: last}
-            break
-    if not has_header:
+    if not any(map(_header, found)):
         return unchanged(decode(content.data), "text/plain")
-    single = _parsed(found[0]) if len(found) == 1 else None
+    attachments = partial(_attachments, content, found)
+    if len(found) > 1:
+        box = container(_MAILBOX, content, _conversations(found, PurePosixPath(content.name).stem))
+        return replace(box, members=lambda: chain(box.members(), attachments()))
+    message = _parsed(found[0])
     return Converted(
-        markdown=parts.markdown,
-        mime="" if single else "application/mbox",
-        converter="mail/4",
-        title=_field(single, "Subject") or None if single else None,
-        metadata=_metadata(single) if single else {},
-        locations=None if single else parts.locations,
-        members=partial(_attachments, content, found),
-        left_out=left_out,
+        markdown=_message(message).replace("\r\n", "\n").replace("\r", "\n").strip("\n"),
+        converter=versioned("mail"),
+        title=_field(message, "Subject") or None,
+        metadata=_metadata(message),
+        members=attachments,
     )
+
+
+def _header(data: bytes) -> Message:
+    return BytesHeaderParser().parsebytes(data)
+
+
+def _conversations(found: Sequence[bytes], place: str) -> Iterator[Conversation]:
+    """Yield the threads of a mailbox."""
+    headers = [_thread_header(each) for each in map(_header, found)]
+    for thread in threads(headers):
+        first = headers[thread[0]]
+        title = base_subject(first.subject)
+        yield Conversation(
+            title=title or _speaker(_header(found[thread[0]])),
+            place=place,
+            began=first.time,
+            messages=partial(_said, [found[number] for number in thread], title),
+        )
+
+
+def _thread_header(message: Message) -> MailHeader:
+    sent = _sent(message)
+    return MailHeader(
+        identifier=_field(message, "Message-ID"),
+        references=_field(message, "References"),
+        in_reply_to=_field(message, "In-Reply-To"),
+        subject=_field(message, "Subject"),
+        time=sent.isoformat() if sent else "",
+    )
+
+
+def _said(found: Sequence[bytes], title: str) -> Iterator[ChatMessage]:
+    """Yield the mails of a thread. A mailbox may have a mail twice."""
+    seen: set[ChatMessage] = set()
+    for message in map(_parsed, found):
+        sent = _sent(message)
+        fields = {name: _field(message, name) for name in _SHOWN if name != "Date" or not sent}
+        if base_subject(subject := _field(message, "Subject")) != title:
+            fields["Subject"] = subject
+        text = rendered("", fields, _attached_names(message), _body(message))
+        time = f"{sent:%Y-%m-%d %H:%M}" if sent else ""
+        said = ChatMessage(speaker=_speaker(message), time=time, text=text, is_whole=True)
+        if said not in seen:
+            seen.add(said)
+            yield said
+
+
+def _speaker(message: Message) -> str:
+    name, address = parseaddr(_field(message, "From"))
+    return name or address or "unknown"
+
+
+def _sent(message: Message) -> datetime | None:
+    """Return when a mail was sent, in UTC."""
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        sent = parsedate_to_datetime(_field(message, "Date"))
+        return sent.replace(tzinfo=sent.tzinfo or UTC).astimezone(UTC)
+    return None
 
 
 def _parsed(data: bytes) -> Message:
@@ -134,8 +190,11 @@ def _separates(data: bytes, found: re.Match[bytes]) -> bool:
 
 def _message(message: Message) -> str:
     fields = {name: _field(message, name) for name in _SHOWN}
-    names = [name for part in _leaves(message) if (name := _attachment(part))]
-    return rendered(_field(message, "Subject"), fields, names, _body(message))
+    return rendered(_field(message, "Subject"), fields, _attached_names(message), _body(message))
+
+
+def _attached_names(message: Message) -> list[str]:
+    return [name for part in _leaves(message) if (name := _attachment(part))]
 
 
 def rendered(subject: str, fields: Mapping[str, str], attachments: Sequence[str], body: str) -> str:
@@ -304,7 +363,7 @@ MAIL = Converter(
     read=_read,
     headings=True,
     location="message",
-    remark="a file with one message has no locations; attachments are named",
+    remark="each thread of a mailbox is a conversation; attachments are documents",
 )
 
 SIGNED = Converter(

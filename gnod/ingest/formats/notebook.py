@@ -9,6 +9,7 @@ from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.json_values import listed, mapping
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted, unchanged
+from gnod.ingest.reading.versions import versioned
 
 _OUTPUT_LIMIT = 2000
 _FENCE = re.compile("```+")
@@ -32,7 +33,7 @@ def _read(content: FileContent) -> Converted:
     title = metadata.get("title")
     return Converted(
         markdown=parts.markdown,
-        converter="ipynb/2",
+        converter=versioned("ipynb"),
         locations=parts.locations,
         title=title.strip() or None if isinstance(title, str) else None,
     )

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.result import Converted, too_long, unchanged
+from gnod.ingest.reading.versions import versioned
 from gnod.locations import Locations, Start
 
 _SNIFFED = 8192
@@ -32,7 +33,7 @@ def _read(text: str, delimiter: str, max_characters: int) -> Converted:
     except csv.Error:
         return unchanged(text)
     starts = [Start(line + 1, row) for line, row in table.rows]
-    return Converted(markdown=table.markdown, converter="table/2", locations=Locations("row", starts))
+    return Converted(markdown=table.markdown, converter=versioned("table"), locations=Locations("row", starts))
 
 
 class Table(NamedTuple):

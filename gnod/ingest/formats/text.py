@@ -7,6 +7,7 @@ import msgspec
 from gnod.ingest.code.languages import LANGUAGES, Language
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.result import Converted, unchanged
+from gnod.ingest.reading.versions import versioned
 from gnod.ingest.text.outline import Markup
 
 # Languages that are not parsed: the name in `text/x-…`, the extensions, and after "/" whole file names.
@@ -52,13 +53,17 @@ def _unparsed(entry: str) -> Converter:
     words, _, names = entry.partition("/")
     language, *extensions = words.split()
     mime = f"text/x-{language}"
-    return _text(" ".join(extensions), mime, converter="code/1", label="source code", file_names=names)
+    return _text(" ".join(extensions), mime, converter=versioned("code"), label="source code", file_names=names)
 
 
 def _parsed(language: Language) -> Converter:
     """Return the converter of a language whose definitions `gnod.ingest.code` finds."""
     converter = _text(
-        language.extensions, language.mime, converter="code/2", label="source code", file_names=language.file_names
+        language.extensions,
+        language.mime,
+        converter=versioned("code"),
+        label="source code",
+        file_names=language.file_names,
     )
     return msgspec.structs.replace(converter, remark="passages follow functions, classes and methods")
 

@@ -9,6 +9,7 @@ from gnod.ingest.formats.visible_html import page_text, visible
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.markitdown_bridge import through_markitdown
 from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.versions import versioned
 
 # markitdown reads 1 MB/s and needs 50 times the page in memory.
 _FULL_LIMIT = 8_000_000
@@ -57,7 +58,7 @@ def _address(text: str) -> str:
 def _plain(text: str) -> Converted:
     found = _TITLE.search(text, 0, _HEAD)
     title = " ".join(html.unescape(found[1]).split()) if found else None
-    return Converted(markdown=page_text(text), converter="html-text/2", title=title or None)
+    return Converted(markdown=page_text(text), converter=versioned("html-text"), title=title or None)
 
 
 HTML = Converter(

@@ -13,12 +13,12 @@ import io
 import re
 import sys
 from functools import cache
-from importlib.metadata import version
 from typing import Any
 
 from gnod.ingest.reading.converter import password_protected
 from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.versions import versioned
 
 # The callers fall back to a simpler reader. Both together have 60 s.
 _LIMIT_S = 15.0
@@ -57,9 +57,7 @@ def through_markitdown(converter: str, data: bytes, *, extension: str, url: str 
     except Exception as error:
         raise _translated(error, extension) from error
     title = " ".join(str(result.title).split()) if result.title else None
-    return Converted(
-        markdown=result.markdown or "", title=title or None, converter=f"markitdown/{version('markitdown')}"
-    )
+    return Converted(markdown=result.markdown or "", title=title or None, converter=versioned("markitdown"))
 
 
 def _translated(error: BaseException, extension: str) -> ConversionFailed:

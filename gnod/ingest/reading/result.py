@@ -20,10 +20,12 @@ CONVERSATION = "application/x-conversation"
 
 class Member(msgspec.Struct, frozen=True):
     """A file in another one. `name` is as written there and not to be trusted. `content` returns the bytes, before the
-    next member is asked for, or raises ConversionFailed."""
+    next member is asked for, or raises ConversionFailed. `is_part`: it is a part of the file's own text, which is not
+    converted again."""
 
     name: str
     content: Callable[[], FileContent]
+    is_part: bool = False
 
 
 def no_members() -> Iterator[Member]:

@@ -73,7 +73,7 @@ class _MemberReader:
 
     def _member(self, member: Member, path: str) -> None:
         """Raises ConversionFailed, and any other error that a converter raises."""
-        if self._job.without_members:
+        if self._job.without_members and not member.is_part:
             raise ConversionFailed("failed", self._job.without_members)
         if time.monotonic() > self._until:
             raise ConversionFailed(

@@ -7,7 +7,7 @@ for `drop_orphans`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -21,6 +21,7 @@ from gnod.store.tables import definitions, scans, tags
 from gnod.store.tables.documents import DOCID_DIGITS, count_chunks, known_members
 from gnod.store.tables.records import FileStat, PreparedDocument, Terms
 
+_CONVERTERS = "converters"  # the key of their versions
 # A date of the metadata does not change with the file's time.
 _DATE_OF_FILE = "UPDATE documents SET dated = mtime_ns / 1e9 WHERE dated_by IS NULL AND collection_id = ?"
 
@@ -117,6 +118,24 @@ def invalidate(connection: Connection, collection_id: int | None = None) -> None
     """Make the next sync rebuild every document (of one collection)."""
     where, values = ("", ()) if collection_id is None else (" WHERE collection_id = ?", (collection_id,))
     connection.execute(f"UPDATE documents SET mtime_ns = -1{where}", values)
+
+
+def invalidate_converted(connection: Connection, versions: str, is_current: Callable[[str], bool]) -> int:
+    """Make the next sync rebuild the documents of converters that are not current, with the files that they are in.
+    Return how many converters these are. Nothing is read while `versions` are those of the call before."""
+    if connection.execute("SELECT value FROM schema_meta WHERE key = ?", (_CONVERTERS,)).get == versions:
+        return 0
+    made = connection.execute("SELECT DISTINCT converter FROM documents").fetchall()
+    outdated = [converter for (converter,) in made if not is_current(str(converter))]
+    connection.execute(
+        "WITH outdated AS (SELECT d.collection_id, d.path, d.container"
+        " FROM documents d JOIN json_each(?) o ON o.value = d.converter)"
+        " UPDATE documents SET mtime_ns = -1 WHERE (collection_id, path) IN"
+        " (SELECT collection_id, path FROM outdated UNION SELECT collection_id, container FROM outdated)",
+        (msgspec.json.encode(outdated).decode(),),
+    )
+    connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (_CONVERTERS, versions))
+    return len(outdated)
 
 
 def reread(connection: Connection, collection: str, path: str) -> None:

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from gnod.ingest.formats.conversations.message import ChatMessage, LineFormat, State
 from gnod.ingest.formats.conversations.parts import line_converter
 from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.versions import versioned
 
 _MARK = "\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"  # of the direction of text
 _SIGN = rf"[{_MARK}]*(?P<sign>[./\-년年])[{_MARK}]*\ ?"
@@ -84,10 +85,11 @@ def _time(found: re.Match[str], order: str) -> str:
     else:
         day, month = (second, first) if order == _MONTH_FIRST else (first, second)
         year = third + 2000 if third < 100 else third
-    return f"{year:04}-{month:02}-{day:02} {_hour(found):02}:{int(found['minute']):02}"
+    return f"{year:04}-{month:02}-{day:02} {hour_of(found):02}:{int(found['minute']):02}"
 
 
-def _hour(found: re.Match[str]) -> int:
+def hour_of(found: re.Match[str]) -> int:
+    """Return the hour of a day by its number and the half of the day, in any language, `before` or `after` it."""
     hour, half = int(found["hour"]), _letters(found["after"]) or _letters(found["before"])
     if half in _AFTERNOON:
         return hour % 12 + 12
@@ -99,7 +101,7 @@ def _letters(written: str | None) -> str:
 
 
 def _format(source: str, extension: str) -> Converter:
-    form = LineFormat(source=source, converter=f"{source.lower()}/2", read=_read, begin=_begin)
+    form = LineFormat(source=source, converter=versioned(source.lower()), read=_read, begin=_begin)
     return line_converter(form, f"a chat of {source}", lambda content: _is_chat(content, extension))
 
 

@@ -11,6 +11,7 @@ from gnod.ingest.formats.conversations.exports import Conversation, export_conve
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
 from gnod.ingest.formats.conversations.rendering import fenced, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
+from gnod.ingest.reading.versions import versioned
 
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
 
@@ -78,7 +79,7 @@ def _parts(content: dict[str, object]) -> list[object]:
     ]
 
 
-FORM = ConversationFormat(source="ChatGPT", converter="chatgpt/2")
+FORM = ConversationFormat(source="ChatGPT", converter=versioned("chatgpt"))
 CHATGPT = export_converter(
     FORM,
     "an export of ChatGPT",

@@ -11,6 +11,7 @@ from gnod.ingest.formats.conversations.exports import Conversation, export_conve
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
 from gnod.ingest.formats.conversations.rendering import folded, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
+from gnod.ingest.reading.versions import versioned
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
@@ -49,7 +50,7 @@ def _attached(file: dict[str, object]) -> str:
     return folded(f"file {string(file.get('file_name'))}", string(file.get("extracted_content")))
 
 
-FORM = ConversationFormat(source="Claude", converter="claude-ai/2")
+FORM = ConversationFormat(source="Claude", converter=versioned("claude-ai"))
 CLAUDE_AI = export_converter(
     FORM, "an export of Claude", _conversations, rb'"chat_messages"\s*:\s*\[', rb'"uuid"\s*:', rb'"created_at"\s*:'
 )

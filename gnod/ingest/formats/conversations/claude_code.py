@@ -21,6 +21,7 @@ from gnod.ingest.formats.conversations.parts import line_converter
 from gnod.ingest.formats.conversations.rendering import title_of
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.json_values import listed, mapping, string
+from gnod.ingest.reading.versions import versioned
 
 _ROLES = (USER, ASSISTANT)
 
@@ -62,5 +63,7 @@ def _text(block: dict[str, object]) -> str:
     return left_out(block)
 
 
-FORM = LineFormat(source="Claude Code", converter="claude-code/2", read=_read, begin=lambda _: State(zone="UTC"))
+FORM = LineFormat(
+    source="Claude Code", converter=versioned("claude-code"), read=_read, begin=lambda _: State(zone="UTC")
+)
 CLAUDE_CODE = line_converter(FORM, "a transcript of Claude Code", _resembles)

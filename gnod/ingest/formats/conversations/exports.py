@@ -90,7 +90,8 @@ def _members(form: ConversationFormat, content: FileContent, found: Sequence[Con
         state = State(title=each.title, place=each.place, zone=each.zone)
         name = (each.name or form.source).replace("/", "-")
         for number, document in enumerate(documents(form, state, each.messages()), 1):
-            yield Member(name if number == 1 else f"{name}/part {number}", partial(member, content, document))
+            path = name if number == 1 else f"{name}/part {number}"
+            yield Member(path, partial(member, content, document), is_part=True)
 
 
 def export_converter(form: ConversationFormat, label: str, read: ReadExport, *signs: bytes) -> Converter:

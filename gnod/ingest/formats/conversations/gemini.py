@@ -1,44 +1,136 @@
-"""Gemini: `My Activity` of Google Takeout as JSON. It does not say what belongs together: each day is a document."""
+"""Gemini: `My Activity` of Google Takeout, as JSON or as a web page. It does not say what belongs together: each day is
+a document."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import html
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import groupby
 from pathlib import PurePosixPath
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from gnod.ingest.formats.conversations.agents import minute
-from gnod.ingest.formats.conversations.exports import Conversation, export_converter
+from gnod.ingest.formats.conversations.chat_text import hour_of
+from gnod.ingest.formats.conversations.exports import Conversation, container, export_converter
 from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
 from gnod.ingest.formats.visible_html import page_text
+from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.decode import decode
 from gnod.ingest.reading.json_values import listed, mapping, string
+from gnod.ingest.reading.result import CONVERSATION, Converted
+from gnod.ingest.reading.versions import versioned
 
 _NAMES = ("Gemini", "Bard")
 _PROMPTED = "Prompted "
+_SAMPLE_BYTES = 1_000_000  # the page begins with a long style sheet
+_CELL = re.compile(r'<div class="outer-cell\b')
+_HEADER = re.compile(rf'mdl-typography--title">[^<]{{0,80}}(?:{"|".join(_NAMES)})')
+_BODY = re.compile(r'mdl-typography--body-1">(?P<body>.*?)(?:<div class="content-cell\b|\Z)', re.DOTALL)
+_LINE_END = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_TAG = re.compile(r"<[^<>]{0,2000}>")
+# A time is written in the form of the account's language, with its zone: `Mar 4, 2026, 10:22:31 AM CET`.
+_TIME = re.compile(
+    r"(?=.{0,30}\d{4})(?P<date>[^:]{6,40}?)[, ]+"
+    r"(?P<before>[^\W\d]{1,8}\.? )?(?P<hour>\d{1,2})[:.](?P<minute>\d\d)[:.]\d\d"
+    r"(?: ?(?P<after>[AaPp]\.? ?[Mm])\b\.?)?(?: (?P<zone>[A-Z][\w:+-]{1,9}))?"
+)
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+class _Activity(NamedTuple):
+    """A question and its answer. `day` is that of `time`, or as it is written where it cannot be read."""
+
+    day: str
+    time: str
+    asked: str
+    said: str
+    zone: str = "UTC"
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
     entries = [each for each in objects if any(name in string(each.get("header")) for name in _NAMES)]
-    entries.sort(key=_time)
-    for day, found in groupby(entries, key=lambda each: _time(each)[:10]):
-        yield Conversation(title=f"Gemini, {day}", began=day, messages=partial(_messages, list(found)))
+    yield from _days(sorted(map(_of_entry, entries), key=lambda each: each.time))
 
 
-def _time(entry: dict[str, object]) -> str:
-    return string(entry.get("time"))
+def _of_entry(entry: dict[str, object]) -> _Activity:
+    time = minute(entry.get("time"))
+    pages = [string(mapping(part).get("html")) for part in listed(entry.get("safeHtmlItem"))]
+    asked = string(entry.get("title")).removeprefix(_PROMPTED)
+    return _Activity(time[:10], time, asked, "\n\n".join(map(page_text, pages)))
 
 
-def _messages(entries: list[dict[str, object]]) -> Iterator[ChatMessage]:
-    for each in entries:
-        time = minute(each.get("time"))
-        asked = string(each.get("title")).removeprefix(_PROMPTED)
-        yield ChatMessage(speaker=USER, role=USER, time=time, text=asked)
-        pages = [string(mapping(part).get("html")) for part in listed(each.get("safeHtmlItem"))]
-        if said := "\n\n".join(map(page_text, pages)):
-            yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=time, text=said)
+def _days(activities: Iterable[_Activity]) -> Iterator[Conversation]:
+    for day, found in groupby(activities, key=lambda each: each.day):
+        entries = list(found)
+        name = ", ".join(filter(None, ("Gemini", day)))
+        messages = partial(_messages, entries)
+        yield Conversation(title=name, began=entries[0].time, zone=entries[0].zone, messages=messages)
 
 
-FORM = ConversationFormat(source="Gemini", converter="gemini/2")
+def _messages(activities: Sequence[_Activity]) -> Iterator[ChatMessage]:
+    for each in activities:
+        if each.asked.strip():
+            yield ChatMessage(speaker=USER, role=USER, time=each.time, text=each.asked)
+        if each.said:
+            yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=each.time, text=each.said)
+
+
+def _is_page(content: FileContent) -> bool:
+    if content.extension not in ("html", "htm") or b"outer-cell" not in (sample := content.data[:_SAMPLE_BYTES]):
+        return False
+    return bool(_cells(sample.decode("utf-8", "replace")))
+
+
+def _cells(page: str) -> list[str]:
+    """Return the entries that are of Gemini. The page may have those of other programs."""
+    return [cell for cell in _CELL.split(page)[1:] if _HEADER.search(cell)]
+
+
+def _read_page(content: FileContent) -> Converted:
+    text = decode(content.data)
+    found = [_of_cell(body["body"]) for body in map(_BODY.search, _cells(text)) if body]
+    if not found:  # it is cut off in its first entry
+        return Converted(markdown=page_text(text), converter=FORM.converter, mime="text/html")
+    is_whole = "</html>" in text[-1000:].lower()
+    left_out = {} if is_whole else {"corrupt": "what follows the place where the file is cut off"}
+    found.reverse()  # the newest comes first, also where times cannot be read
+    found.sort(key=lambda each: each.time)
+    return replace(container(FORM, content, list(_days(found))), left_out=left_out)
+
+
+def _of_cell(body: str) -> _Activity:
+    """Read an entry: the question, a line with its time, the answer."""
+    lines = _LINE_END.split(body)
+    times = [_TIME.fullmatch(" ".join(html.unescape(line).split())) for line in lines]
+    place = next((number for number, time in enumerate(times) if time and number), len(lines))
+    asked = "\n".join(html.unescape(_TAG.sub("", line)) for line in lines[:place]).replace("\xa0", " ")
+    said = page_text("<br>".join(lines[place + 1 :]))
+    written = times[place] if place < len(lines) else None
+    day, time = _moment(written) if written else ("", "")
+    return _Activity(day, time, asked.strip().removeprefix(_PROMPTED), said, (written and written["zone"]) or "")
+
+
+def _moment(written: re.Match[str]) -> tuple[str, str]:
+    """Return the day and the minute of a time; the day as it is written where it cannot be read."""
+    numbers = re.findall(r"\d+", written["date"])
+    words = re.findall(r"[^\W\d]+", written["date"].lower())
+    month = next((_MONTHS.index(word) + 1 for word in words if word in _MONTHS), 0)
+    if month and len(numbers) == 2:
+        numbers.insert(1, str(month))
+        numbers = numbers if len(numbers[0]) == 4 else numbers[::-1]
+    elif len(numbers) == 3 and len(numbers[2]) == 4 and "." in written["date"]:
+        numbers.reverse()
+    if len(numbers) != 3 or len(numbers[0]) != 4 or int(numbers[1]) > 12:
+        return written["date"].strip(), ""
+    day = f"{numbers[0]}-{int(numbers[1]):02}-{int(numbers[2]):02}"
+    return day, f"{day} {hour_of(written):02}:{written['minute']}"
+
+
+FORM = ConversationFormat(source="Gemini", converter=versioned("gemini"))
 GEMINI = export_converter(
     FORM,
     "an export of Gemini",
@@ -46,4 +138,14 @@ GEMINI = export_converter(
     rb'"header"\s*:\s*"[^"]*(?:Gemini|Bard)',
     rb'"title"\s*:',
     rb'"time"\s*:\s*"\d{4}-',
+)
+GEMINI_PAGE = Converter(
+    label="an export of Gemini as a web page",
+    mime=CONVERSATION,
+    is_text=True,
+    signature=_is_page,
+    read=_read_page,
+    headings=True,
+    location="message",
+    remark="each day is a document",
 )

@@ -10,6 +10,7 @@ from gnod.ingest.formats.conversations.exports import Conversation, export_conve
 from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
 from gnod.ingest.formats.conversations.rendering import one_line
 from gnod.ingest.reading.json_values import listed, mapping, string
+from gnod.ingest.reading.versions import versioned
 
 _TEXTS = frozenset({"m.text", "m.notice", "m.emote"})
 _FILES = {"m.image": "image", "m.video": "video", "m.audio": "audio", "m.file": "file"}
@@ -62,7 +63,7 @@ def _text(content: dict[str, object]) -> str:
     return body if kind in _TEXTS else ""
 
 
-FORM = ConversationFormat(source="Matrix", converter="matrix/2")
+FORM = ConversationFormat(source="Matrix", converter=versioned("matrix"))
 MATRIX = export_converter(
     FORM, "an export of Matrix", _conversations, rb'"room_name"\s*:', rb'"(?:room_creator|export_date|exported_by)"\s*:'
 )

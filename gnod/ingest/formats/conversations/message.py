@@ -14,13 +14,14 @@ USER, ASSISTANT = "user", "assistant"
 class ChatMessage(msgspec.Struct, frozen=True):
     """What somebody said. `role`: of agents, `user` or `assistant`, else "". `time`: `2026-03-04 10:22`, or "" where it
     is unknown. `text` is Markdown, and is quoted when it is written. `continues`: it is a further line of the message
-    before."""
+    before. `is_whole`: it has a heading of its own, also after another one of the same speaker and minute."""
 
     speaker: str
     time: str
     text: str
     role: str = ""
     continues: bool = False
+    is_whole: bool = False
 
 
 class State(msgspec.Struct):

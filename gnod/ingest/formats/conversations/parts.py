@@ -97,7 +97,7 @@ class _Writer:
         if message.continues:
             self._messages[-1].blocks[-1].append(message.text)
             return False
-        is_new = self._last != (message.speaker, message.time)
+        is_new = message.is_whole or self._last != (message.speaker, message.time)
         if is_new:
             self._last = (message.speaker, message.time)
             self._number += 1
@@ -227,7 +227,7 @@ def line_by_line(form: LineFormat, content: FileContent) -> Converted:
 def _others(form: LineFormat, content: FileContent, first: ConversationPart) -> Iterator[Member]:
     state = msgspec.structs.replace(first.after, part=first.after.part + 1)
     for part in parts(form, content.data, state, first.end):
-        yield Member(f"part {part.before.part}", partial(member, content, part.document))
+        yield Member(f"part {part.before.part}", partial(member, content, part.document), is_part=True)
 
 
 def member(content: FileContent, document: ConversationText) -> FileContent:

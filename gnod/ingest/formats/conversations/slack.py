@@ -18,6 +18,7 @@ from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.json_values import listed, loads, mapping, string
 from gnod.ingest.reading.result import CONVERSATION, Converted
 from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_depth, check_unpacked
+from gnod.ingest.reading.versions import versioned
 
 Names = Mapping[str, str]
 
@@ -136,7 +137,7 @@ def _reference(users: Names, found: re.Match[str]) -> str:
     return f"[{label}]({target})" if label and label != target else target
 
 
-FORM = ConversationFormat(source="Slack", converter="slack/2")
+FORM = ConversationFormat(source="Slack", converter=versioned("slack"))
 SLACK = Converter(
     label="an export of Slack",
     mime=CONVERSATION,

@@ -12,6 +12,7 @@ from gnod.ingest.formats.conversations.message import ChatMessage, ConversationF
 from gnod.ingest.formats.conversations.rendering import one_line
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.json_values import listed, mapping, string
+from gnod.ingest.reading.versions import versioned
 
 
 def _conversations(objects: list[dict[str, object]], path: PurePosixPath) -> Iterator[Conversation]:
@@ -63,7 +64,7 @@ def _text(content: str, is_page: bool) -> str:
     return page_text(content) if is_page else content
 
 
-FORM = ConversationFormat(source="Teams", converter="teams/2")
+FORM = ConversationFormat(source="Teams", converter=versioned("teams"))
 _OF_GRAPH = (rb'"createdDateTime"\s*:', rb'"messageType"\s*:', rb'"(?:chatId|channelIdentity)"\s*:')
 _OF_SKYPE = (rb'"MessageList"\s*:\s*\[', rb'"conversations"\s*:\s*\[')
 FORMATS = (

@@ -16,6 +16,7 @@ from gnod.ingest.formats.office.openxml.package import Package
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.versions import versioned
 from gnod.locations import Locations
 
 _CONTAINER = "META-INF/container.xml"
@@ -52,7 +53,7 @@ def _read(content: FileContent) -> Converted:
     starts = [msgspec.structs.replace(start, line=start.line + lines) for start in parts.locations.starts]
     markdown = "\n\n".join(filter(str.strip, [above, parts.markdown, *embedded.texts(content).values()]))
     book = Converted(
-        markdown=markdown if parts.markdown else "", converter="epub/2", locations=Locations("chapter", starts)
+        markdown=markdown if parts.markdown else "", converter=versioned("epub"), locations=Locations("chapter", starts)
     )
     return package.finished(book, root)
 

@@ -13,6 +13,7 @@ from gnod.ingest.formats.table import numbered_table
 from gnod.ingest.reading.converter import password_protected
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.versions import versioned
 
 # Programs give these names, also to copies (`Sheet1 (2)`). They say nothing about a sheet.
 _NO_NAME = re.compile(
@@ -107,7 +108,7 @@ def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) ->
         raise
     except Exception as error:  # xlrd raises any exception for a damaged file
         raise unreadable(error, f".{extension} file") from error
-    return Converted(markdown=parts.markdown, converter=f"{extension}/3", locations=parts.locations)
+    return Converted(markdown=parts.markdown, converter=versioned(extension), locations=parts.locations)
 
 
 def unreadable(error: Exception, label: str) -> ConversionFailed:

@@ -18,11 +18,12 @@ from gnod.ingest.formats.pdf.titles import title_of
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted, no_members, too_long
+from gnod.ingest.reading.versions import versioned
 
 # Stop after this many pages in a row that PDFium cannot load: a file can claim a million.
 _MAX_LOST_PAGES = 200
 _MAX_LISTED = 10
-_CONVERTER = "pdf/3"
+_CONVERTER = versioned("pdf")
 _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
 

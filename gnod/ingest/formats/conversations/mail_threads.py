@@ -1,0 +1,104 @@
+"""Which mails of a mailbox are one conversation: by the mails that they name, or else by their subject. Pure: it knows
+headers and no texts."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import NamedTuple
+
+_LONGEST_SUBJECT = 300
+_IDENTIFIER = re.compile(r"<[^<>\s]+>")
+# Programs write these words, in the language of their user, before the subject of an answered or a forwarded mail.
+_REPLY_WORDS = (
+    *("re", "aw", "antw", "antwort", "sv", "vs", "ref", "rif", "res", "rv", "rép", "tr", "odp", "pd", "ynt", "ilt"),
+    *("atb", "bls", "vá", "vl", "vb", "wg", "fw", "fwd", "enc", "doorst", "回复", "答复", "回覆", "转发", "轉寄"),
+)
+_REPLY = re.compile(
+    r"(?P<tags>(?:\[[^\]]*\]\s*)*)"
+    rf"(?:(?:{'|'.join(_REPLY_WORDS)})\s?(?:\[\d+\]|\(\d+\)|\^\d+)?\s?[:：]\s*)+",
+    re.IGNORECASE,
+)
+
+
+class MailHeader(NamedTuple):
+    """Fields as they are written. `time` can be sorted; "" where it is unknown."""
+
+    identifier: str
+    references: str
+    in_reply_to: str
+    subject: str
+    time: str
+
+
+def threads(headers: Sequence[MailHeader]) -> list[list[int]]:
+    """Return the places of the mails of each thread, oldest first."""
+    groups = _Groups()
+    latest: dict[str, str] = {}  # the newest mail with a subject
+    owners: dict[str, str] = {}  # the subject of the mail that has an identifier
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    order = _oldest_first(headers)
+    for place in order:
+        header, mail = headers[place], str(place)
+        subject, named = base_subject(header.subject).casefold(), _named(header)
+        for identifier in _IDENTIFIER.findall(header.identifier)[:1]:
+            # Some devices give all their mails the same identifier.
+            named += [identifier] if owners.setdefault(identifier, subject) == subject else []
+        if not _named(header) and is_reply(header.subject) and subject in latest:
+            named.append(latest[subject])
+        for name in named:
+            groups.join(mail, name)
+        if subject:
+            latest[subject] = mail
+    for place in order:
+        found[groups.of(str(place))].append(place)
+    return list(found.values())
+
+
+def _oldest_first(headers: Sequence[MailHeader]) -> list[int]:
+    """Return the places of the mails in the order of their times. One without a time stays behind the one before it."""
+    times, last = [], ""
+    for header in headers:
+        last = header.time or last
+        times.append(last)
+    return sorted(range(len(headers)), key=times.__getitem__)
+
+
+def _named(header: MailHeader) -> list[str]:
+    """Return the identifiers of the mails before this one. An address in a sentence of In-Reply-To is not one."""
+    answered = _IDENTIFIER.match(header.in_reply_to.strip())
+    return [*_IDENTIFIER.findall(header.references), *([answered[0]] if answered else [])]
+
+
+def is_reply(subject: str) -> bool:
+    return _REPLY.match(subject.strip()) is not None
+
+
+def base_subject(subject: str) -> str:
+    """Return a subject without the words of answers. The tags of mailing lists stay.
+
+    >>> base_subject("AW: [boat] Re[2]: Fwd: The  keel")
+    '[boat] The keel'
+    """
+    subject = " ".join(subject[:_LONGEST_SUBJECT].split())
+    while found := _REPLY.match(subject):
+        subject = found["tags"] + subject[found.end() :]
+    return subject
+
+
+class _Groups:
+    """Names in groups (union-find). A name is in a group of its own until it is joined to another one."""
+
+    def __init__(self) -> None:
+        self._above: dict[str, str] = {}
+
+    def of(self, name: str) -> str:
+        """Return the name that stands for the group."""
+        while (above := self._above.get(name, name)) != name:
+            self._above[name] = self._above.get(above, above)  # the next search is shorter
+            name = above
+        return name
+
+    def join(self, one: str, other: str) -> None:
+        self._above[self.of(other)] = self.of(one)
