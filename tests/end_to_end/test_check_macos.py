@@ -13,7 +13,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "scripts/check_macos.sh"
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_the_rehearsal_writes_a_report_without_names(tmp_path: Path) -> None:
     home = tmp_path / "home-zqx76"
     home.mkdir()

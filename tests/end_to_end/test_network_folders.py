@@ -76,6 +76,7 @@ def _two_folders(drive: Drive) -> None:
     (drive.files / "sub" / "b.md").write_text("# Camel\n")
 
 
+@pytest.mark.stress
 def test_a_server_that_stops_delays_nothing_else(machine: Machine) -> None:
     with mounted(machine, _two_folders) as drive:
         assert drive.find("camel") == ["team/sub/b.md"]

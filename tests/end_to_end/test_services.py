@@ -83,7 +83,7 @@ def heard(machine: Machine) -> Iterator[Heard]:
 
 def test_each_state_is_notified_and_only_by_the_daemon(machine: Machine, heard: Heard) -> None:
     machine.write(a_md="# Zebra\n")
-    with running(machine, *GNOD, NOTIFY_SOCKET=str(heard.path), WATCHDOG_USEC="60000000") as daemon:
+    with running(machine, *GNOD, NOTIFY_SOCKET=str(heard.path), WATCHDOG_USEC="2000000") as daemon:
         assert "STATUS=serving index 'default'" in heard.until("READY=1")
         assert machine.is_serving()
         heard.until("WATCHDOG=1")
