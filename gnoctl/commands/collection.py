@@ -18,7 +18,7 @@ from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
 from gnoctl.conversation_places import EXTENSIONS, ConversationPlace, usual_places
 from gnoctl.folder_choice import TO_TRY, choose_folder
-from gnoctl.preset_choice import choose_preset, use_preset
+from gnoctl.preset_choice import choose_preset, download_for_search, use_preset
 from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED, note, print_json
 from gnoctl.printing.terminal import Terminal, columns
@@ -120,7 +120,11 @@ def init(options: InitOptions) -> int:
 
 
 def _choose_models(daemon: Connection, options: InitOptions, *, has_preset: bool) -> ModelsRecommendResult | None:
-    if options.preset not in (None, "auto") or (options.preset is None and has_preset):
+    if options.preset not in (None, "auto"):
+        if options.yes:
+            download_for_search(daemon, options)
+        return None
+    if options.preset is None and has_preset:
         return None
     if options.no_index:
         options.note("When the folder is indexed, `gnoctl models use auto` chooses models")

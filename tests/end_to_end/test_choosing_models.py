@@ -102,6 +102,12 @@ def test_yes_downloads_what_search_needs(machine: Machine, hub: HubImitation) ->
     assert "models:" not in machine.run("init", str(machine.folder / "data"), "--no-index").stdout
 
 
+def test_yes_downloads_what_search_needs_of_a_named_preset(machine: Machine) -> None:
+    machine.ok("init", str(machine.notes), "--preset", "small", "--yes")
+    listed = {each["uri"]: each["installed"] for each in machine.json("models", "list")["models"]}
+    assert listed == {f"hf:{EMBEDDER}": True, f"hf:{RERANKER}": True, str(PRESETS["small"]["answer"]): False}
+
+
 @pytest.mark.stress
 def test_without_a_hub_it_says_so_and_keywords_work(machine: Machine, hub: HubImitation) -> None:
     machine.environment["HF_ENDPOINT"] = "http://127.0.0.1:1"
