@@ -51,10 +51,10 @@ def test_mailbox() -> None:
     one = b"From a@b Tue Jun  9 23:58:45 2009\nSubject: one\nFrom: a@b\n\nFrom here on, body 1\n\n"
     two = b"From c@d Wed Jun 10 23:58:45 2009\nSubject: two\nFrom: c@d\n\nbody 2\n"
     result = converted(one + two, "a.mbox")
-    assert (result.title, result.markdown) == (None, "- one\n- two")
-    texts = unpacked(one + two, "a.mbox").texts
-    assert texts["a.mbox!/one"].startswith("# one\n\nMail, in a. Times are UTC.\n\n## a@b\n\n**From:** a@b")
-    assert texts["a.mbox!/one"].endswith("\n\nFrom here on, body 1\n")
+    assert (result.title, result.mime) == (None, "application/mbox")
+    assert result.markdown == "# one\n\n**From:** a@b\n\nFrom here on, body 1\n\n# two\n\n**From:** c@d\n\nbody 2"
+    assert result.locations is not None
+    assert [start.value for start in result.locations.starts] == [1, 2]
 
 
 HEADER = "From: Ada <ada@example.org>\nSubject: {}\nMessage-ID: <{}@example.org>\n\n"
@@ -77,12 +77,11 @@ def test_a_mailbox_is_split_at_its_separators_only(bodies: list[list[str]], line
         ENVELOPE + HEADER.format(f"subject{number}", number) + "\n\n".join(body) + "\n\n"
         for number, body in enumerate(bodies)
     ]
-    texts = unpacked("".join(messages).replace("\n", line_end).encode(), "a.mbox").texts
-    paths = [f"a.mbox!/subject{number}" for number in range(len(bodies))] if len(bodies) > 1 else ["a.mbox"]
-    assert [path for path in texts if path != "a.mbox"] == [path for path in paths if path != "a.mbox"]
-    for path, body in zip(paths, bodies, strict=True):
+    made = converted("".join(messages).replace("\n", line_end).encode(), "a.mbox").markdown
+    assert re.findall(r"^# (.*)", made, re.MULTILINE) == [f"subject{number}" for number in range(len(bodies))]
+    for body in bodies:
         for line in "\n".join(body).split("\n"):
-            assert line in texts[path]
+            assert line in made
 
 
 def test_quoted_separators_lose_one_mark() -> None:
@@ -93,7 +92,7 @@ def test_quoted_separators_lose_one_mark() -> None:
 def test_a_file_of_patches_is_a_mailbox() -> None:
     commit = "From 0a1b2c3d4e5f60718293a4b5c6d7e8f901234567 Mon Sep 17 00:00:00 2001\n"
     result = converted(f"{commit}From: Bo\nSubject: one\n\nx\n\n{commit}From: Bo\nSubject: two\n\ny\n", "a.mbox")
-    assert result.markdown == "- one\n- two"
+    assert result.markdown == "# one\n\n**From:** Bo\n\nx\n\n# two\n\n**From:** Bo\n\ny"
 
 
 # ------------------------------------------------------------------------------------------- threads
@@ -119,7 +118,9 @@ def mail(id_: str, hour: int, refers: str = "", subject: str = "Re: Keel", **oth
 def thread_texts(*messages: dict[str, str]) -> list[list[str]]:
     """Return the texts of the messages in each thread, in the order in which they are shown."""
     made = unpacked(box(*messages), "in.mbox").texts
-    return [found for text in made.values() if (found := re.findall(r"^text.*", text, re.MULTILINE))]
+    found = {path: re.findall(r"^text.*", text, re.MULTILINE) for path, text in made.items()}
+    alone = [] if "Mail, in in." in made["in.mbox"] else [[text] for text in found.pop("in.mbox")]
+    return sorted([*found.values(), *alone])
 
 
 @pytest.mark.parametrize(
@@ -168,6 +169,20 @@ def test_a_thread_has_its_messages_as_places() -> None:
     assert [start.value for start in result.locations.starts] == [1, 2]
 
 
+def test_mails_that_nobody_answered_keep_their_numbers() -> None:
+    messages = (
+        mail("a", 9, subject="Keel"),
+        mail("x", 9, subject="Oars"),
+        mail("b", 10, "<a>"),
+        mail("y", 9, subject="Tar"),
+    )
+    made = unpacked(box(*messages), "in.mbox").texts
+    assert set(made) == {"in.mbox", "in.mbox!/Keel"}
+    locations = converted(box(*messages), "in.mbox").locations
+    assert locations is not None
+    assert [start.value for start in locations.starts] == [2, 4]
+
+
 def test_a_subject_of_many_tags_takes_no_long_time() -> None:
     with limit_cpu_time(5):
         threads([MailHeader("", "", "", "[a]Re:" * 200_000, "")] * 20)
@@ -188,7 +203,8 @@ def test_a_long_thread_is_grouped_in_little_time() -> None:
 
 
 def test_threads_stay_where_an_attachment_ends_the_worker() -> None:
-    made = unpacked(box(mail("a", 9, subject="A"), mail("b", 10, subject="B")), "in.mbox", without_members="It ended.")  # type: ignore[arg-type]
+    mails = [mail(id_, 9, subject=id_) for id_ in "AB"] + [mail(f"{id_}2", 10, f"<{id_}>") for id_ in "AB"]
+    made = unpacked(box(*mails), "in.mbox", without_members="It ended.")  # type: ignore[arg-type]
     assert set(made.texts) == {"in.mbox", "in.mbox!/A", "in.mbox!/B"}
 
 

@@ -18,7 +18,7 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
-from gnod.ingest.formats.conversations.exports import Conversation, container
+from gnod.ingest.formats.conversations.exports import Conversation, container, members
 from gnod.ingest.formats.conversations.mail_threads import MailHeader, base_subject, threads
 from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
 from gnod.ingest.formats.signed_mail import signed_content
@@ -26,6 +26,7 @@ from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.formats.webpage import CHARSET
 from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
+from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member, unchanged
 from gnod.ingest.reading.versions import versioned
 
@@ -68,17 +69,15 @@ def _read(content: FileContent) -> Converted:
     found = _split(content.data)
     if not any(map(_header, found)):
         return unchanged(decode(content.data), "text/plain")
-    attachments = partial(_attachments, content, found)
     if len(found) > 1:
-        box = container(_MAILBOX, content, _conversations(found, PurePosixPath(content.name).stem))
-        return replace(box, members=lambda: chain(box.members(), attachments()))
+        return _mailbox(content, found)
     message = _parsed(found[0])
     return Converted(
         markdown=_message(message).replace("\r\n", "\n").replace("\r", "\n").strip("\n"),
         converter=versioned("mail"),
         title=_field(message, "Subject") or None,
         metadata=_metadata(message),
-        members=attachments,
+        members=partial(_attachments, content, found),
     )
 
 
@@ -86,18 +85,52 @@ def _header(data: bytes) -> Message:
     return BytesHeaderParser().parsebytes(data)
 
 
-def _conversations(found: Sequence[bytes], place: str) -> Iterator[Conversation]:
-    """Yield the threads of a mailbox."""
+def _mailbox(content: FileContent, found: Sequence[bytes]) -> Converted:
+    """Each thread is a conversation. Mails that nobody answered are the document of the mailbox."""
     headers = [_thread_header(each) for each in map(_header, found)]
-    for thread in threads(headers):
-        first = headers[thread[0]]
-        title = base_subject(first.subject)
-        yield Conversation(
-            title=title or _speaker(_header(found[thread[0]])),
+    grouped = threads(headers)
+    place = PurePosixPath(content.name).stem
+    conversations = [
+        Conversation(
+            title=base_subject(headers[thread[0]].subject),
             place=place,
-            began=first.time,
-            messages=partial(_said, [found[number] for number in thread], title),
+            began=headers[thread[0]].time,
+            messages=partial(_said, [found[number] for number in thread]),
         )
+        for thread in grouped
+        if len(thread) > 1
+    ]
+    unanswered = sorted(thread[0] for thread in grouped if len(thread) == 1)
+    if unanswered:
+        box = replace(
+            _list_of_mails(content, found, unanswered), members=partial(members, _MAILBOX, content, conversations)
+        )
+    else:
+        box = container(_MAILBOX, content, conversations)
+    return replace(box, members=lambda: chain(box.members(), _attachments(content, found)))
+
+
+def _list_of_mails(content: FileContent, found: Sequence[bytes], places: Sequence[int]) -> Converted:
+    """Return a document of some of the mails. Each has the number that it has in the mailbox."""
+    # Two more line ends follow each message.
+    parts = Parts("message", max(content.max_characters - 2 * len(places), content.max_characters // 2))
+    left_out = {}
+    for read, place in enumerate(places):
+        try:
+            parts.add(_message(_parsed(found[place])), place + 1)
+        except ConversionFailed as failure:
+            if not read:
+                raise
+            last = f"its {len(places) - read:,} last messages, from the {place + 1:,}th on: {failure.message}"
+            left_out = {failure.kind: last}
+            break
+    return Converted(
+        markdown=parts.markdown,
+        mime="application/mbox",
+        converter=versioned("mail"),
+        locations=parts.locations,
+        left_out=left_out,
+    )
 
 
 def _thread_header(message: Message) -> MailHeader:
@@ -111,9 +144,10 @@ def _thread_header(message: Message) -> MailHeader:
     )
 
 
-def _said(found: Sequence[bytes], title: str) -> Iterator[ChatMessage]:
+def _said(found: Sequence[bytes]) -> Iterator[ChatMessage]:
     """Yield the mails of a thread. A mailbox may have a mail twice."""
     seen: set[ChatMessage] = set()
+    title = base_subject(_field(_header(found[0]), "Subject"))
     for message in map(_parsed, found):
         sent = _sent(message)
         fields = {name: _field(message, name) for name in _SHOWN if name != "Date" or not sent}

@@ -73,7 +73,7 @@ def container(form: ConversationFormat, content: FileContent, found: Iterable[Co
     The oldest comes first: then a new one does not change the names of others."""
     found = sorted(found, key=lambda each: each.began)
     if len(found) == 1:
-        first, *others = _members(form, content, found)
+        first, *others = members(form, content, found)
         inner = first.content()
         return msgspec.structs.replace(inner.convert(inner), members=lambda: iter(others))
     return Converted(
@@ -81,11 +81,12 @@ def container(form: ConversationFormat, content: FileContent, found: Iterable[Co
         mime=CONVERSATION,
         converter=form.converter,
         metadata={"source": form.source},
-        members=partial(_members, form, content, found),
+        members=partial(members, form, content, found),
     )
 
 
-def _members(form: ConversationFormat, content: FileContent, found: Sequence[Conversation]) -> Iterator[Member]:
+def members(form: ConversationFormat, content: FileContent, found: Sequence[Conversation]) -> Iterator[Member]:
+    """Yield the documents of conversations."""
     for each in found:
         state = State(title=each.title, place=each.place, zone=each.zone)
         name = (each.name or form.source).replace("/", "-")
