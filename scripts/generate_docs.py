@@ -522,7 +522,7 @@ A conversation of more than 256,000 characters has several documents (`part 2`).
 | Claude Code | `~/.claude/projects/PROJECT/SESSION.jsonl` |
 | Codex | `~/.codex/sessions/YEAR/MONTH/DAY/rollout-….jsonl` |
 | ChatGPT, Claude | `conversations.json` of the export |
-| mail | a mailbox (mbox), each thread a document: mails that refer to each other, or answers with the same subject; the others stay together |
+| mail | a mailbox (mbox): threads, by references or by the subject of an answer; other mails stay together |
 | Gemini | My Activity of Google Takeout, as JSON or as a web page, each day a document |
 | Slack | the zip archive of the export, each channel a document; or its unpacked files, each a document |
 | Teams | messages of Microsoft Graph as JSON; `messages.json` of a personal account, as Skype had |

@@ -19,7 +19,7 @@ _LETTER = "ä"
 # spaces. Base64 has such words only by chance: its letters stand beside digits, and change their case.
 _WORD = re.compile(r"(?<![0-9A-Za-zä])(?=[A-Za-zä]{3})(?:[A-Z]?[a-zä]+|[A-Z]+)(?:[A-Z][a-zä]+)*(?![0-9A-Za-zä])|ä+")
 # Rules, dots and other padding count as one character.
-_PADDING = re.compile(r"([^\w\s])\1{3,}")
+_PADDING = re.compile(r"([^\w\s])(?:[ \t]*\1){3,}")
 
 
 def has_words(text: str) -> bool:

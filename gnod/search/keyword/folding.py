@@ -55,9 +55,10 @@ class PlainText:
         """Whether positions are others than in the original text."""
         return len(self._here) > 1
 
-    def original(self, position: int) -> int:
-        """Return where in the original text a position is."""
-        return _moved(position, self._here, self._there)
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """Return where in the original text a range is. A part of what stands for one character is that character."""
+        first, last = (_moved(position, self._here, self._there) for position in (start, end))
+        return min(first, last - 1), last
 
     def here(self, position: int) -> int:
         """Return where a position of the original text is."""

@@ -103,13 +103,13 @@ class TermFinder:
     def every_place(self, query_terms: Sequence[Sequence[TermVariant]], most: int) -> list[tuple[int, int]]:
         """Return the places of all query terms in order, without those inside another: at least the first `most` of
         each variant."""
-        whole, original = [(0, len(self._text))], self._plain.original
+        whole = [(0, len(self._text))]
         found = {place for variant, _ in _stems(query_terms) for place in self._find(variant, whole, most)}
         places: list[tuple[int, int]] = []
         for start, end in sorted(found, key=lambda place: (place[0], -place[1])):
             if not places or start >= places[-1][1]:
                 places.append((start, end))
-        return [(original(start), original(end)) for start, end in places]
+        return [self._plain.original(*place) for place in places]
 
     def words(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int]) -> frozenset[int]:
         """Return the numbers, as in marks, of the words that are in this range."""
@@ -160,8 +160,7 @@ class TermFinder:
     def _in_original(self, marks: Iterable[Mark]) -> list[Mark]:
         if not self._plain.is_moved:
             return sorted(set(marks))
-        place = self._plain.original
-        return sorted({Mark(place(mark.start), place(mark.end), mark.term) for mark in marks})
+        return sorted({Mark(*self._plain.original(mark.start, mark.end), mark.term) for mark in marks})
 
     def _possible(
         self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None

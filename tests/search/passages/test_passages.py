@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
@@ -137,6 +137,7 @@ def test_a_match_in_the_title_only_shows_the_documents_start() -> None:
     assert found.as_written() == ShownPassage(6, 6, "First text.", 6, [])
 
 
+@example("¼:", "4")
 @given(st.text(max_size=400), st.text(min_size=1, max_size=30))
 def test_marks_lie_inside_the_snippet(text: str, query: str) -> None:
     try:
