@@ -206,6 +206,7 @@ def test_a_note_is_moved_with_its_links_and_back(visit: Any, site: Site, notes: 
     assert "(herons.md)" in (notes / "birds.md").read_text()
 
 
+@pytest.mark.stress
 def test_without_a_keyring_memories_get_a_passphrase_and_are_added_and_locked(visit: Any) -> None:
     page = visit("/memories", expected="/api/rpc/memory.unlock")
     page.wait_for_selector("#memories >> text=Choose a passphrase for your memories.")

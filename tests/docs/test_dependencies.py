@@ -132,7 +132,7 @@ def test_each_import_is_declared() -> None:
     assert not missing, "imported, but pyproject.toml does not declare their distributions"
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_what_an_extra_brings_is_not_imported_at_the_start() -> None:
     """The folder llama/ is imported when it is needed, as `end_to_end/test_without_llama.py` shows."""
     eager = {(each.module, each.file) for each in all_imports() if each.at_start and not each.distributions & REQUIRED}

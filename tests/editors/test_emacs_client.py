@@ -182,6 +182,7 @@ def test_it_does_not_connect_to_another_users_socket(desk: Desk) -> None:
             listener.accept()
 
 
+@pytest.mark.stress
 def test_both_installations_of_the_readme_load_it_at_its_first_command(desk: Desk) -> None:
     readme = (SOURCE.parent / "README.md").read_text()
     (init,) = re.findall(r"```elisp\n(.*?)```", readme, re.DOTALL)
@@ -270,6 +271,7 @@ def test_status(desk: Desk) -> None:
     assert said.startswith("Index default: 3 documents, 3 chunks; current\n  notes: 3 of 4 indexed, 1 file could not")
 
 
+@pytest.mark.stress
 def test_links_are_followed_and_found_back(linked: Desk) -> None:
     links, harbour, notes = (
         json.dumps(str(path)) for path in (linked.notes / "links.md", linked.harbour, linked.notes)
@@ -353,6 +355,7 @@ def test_typing_finds_and_return_opens_at_the_line(desk: Desk, terminal: Termina
     wait_until(lambda: terminal.at() == (str(desk.harbour), 9, ""))
 
 
+@pytest.mark.stress
 def test_the_next_hit_is_chosen_by_a_key(desk: Desk, terminal: Terminal) -> None:
     terminal.type("\033xgno-search\r")
     terminal.type('"lantern"')  # no query until it is closed, so that the hits come once

@@ -215,6 +215,7 @@ def test_the_matched_words_are_highlighted(nvim: Neovim) -> None:
     assert found == [["Comment", "notes/harbour.md:9"], ["Search", "lighthouse"]]
 
 
+@pytest.mark.stress
 def test_the_daemon_is_started_as_every_command_does(desk: Desk, nvim: Neovim) -> None:
     desk.rest()
     nvim.type(":Gno lantern<CR>")
@@ -232,6 +233,7 @@ def test_a_setting_that_forbids_starting_the_daemon_is_kept(desk: Desk, nvim: Ne
     assert not desk.is_serving()
 
 
+@pytest.mark.stress
 def test_the_next_hit_opens_in_a_split(desk: Desk, nvim: Neovim) -> None:
     nvim.type(":Gno lantern<CR>")
     nvim.sees("notes/harbour.md:9")
@@ -345,6 +347,7 @@ def test_without_gnoctl_it_says_what_to_do(nvim: Neovim) -> None:
     nvim.sees("no-such-gnoctl cannot be run: install gnod")
 
 
+@pytest.mark.stress
 def test_links_are_followed_and_found_back(linked: Desk, installed: None) -> None:
     with Neovim(linked) as nvim:
         links = str(linked.notes / "links.md")

@@ -111,6 +111,7 @@ def test_on_an_empty_machine_search_works_before_any_sync(machine: Machine) -> N
         assert len(other.json("search", "heron", "--fresh")["hits"]) == 4
 
 
+@pytest.mark.stress
 def test_over_a_running_one_what_was_there_is_kept(machine: Machine) -> None:
     notes(machine, 2, "heron")
     machine.ok("init", str(machine.notes), "--name", "notes")

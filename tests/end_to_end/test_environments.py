@@ -151,6 +151,7 @@ def below(*options: str) -> tuple[str, ...]:
 _NOBODY = ("--user", "--map-user=12345")
 
 
+@pytest.mark.stress
 def test_a_container_without_a_home(user: User) -> None:
     container = below(*_NOBODY)
     for words in (["search", "zebra"], ["daemon", "status"], ["mcp"], ["socket"]):

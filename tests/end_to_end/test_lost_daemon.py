@@ -115,6 +115,7 @@ def stopped(searched: Machine) -> Iterator[tuple[Machine, int]]:
         os.kill(pid, signal.SIGCONT)
 
 
+@pytest.mark.stress
 def test_a_daemon_that_does_not_answer_is_reported_and_can_be_ended(stopped: tuple[Machine, int]) -> None:
     machine, pid = stopped
     for words in (("daemon", "status"), ("daemon", "restart")):

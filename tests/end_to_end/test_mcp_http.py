@@ -117,6 +117,7 @@ async def test_bodies_that_are_no_messages(bridge: Bridge) -> None:
         assert (await agent_.list_tools()).tools, "it goes on"
 
 
+@pytest.mark.stress
 def test_the_token_stays_and_ctrl_c_ends_it_with_agents_connected(busy: Machine, bridge: Bridge) -> None:
     with httpx2.Client() as client:
         headers = {**ACCEPT, "authorization": bridge.authorization}
@@ -129,6 +130,7 @@ def test_the_token_stays_and_ctrl_c_ends_it_with_agents_connected(busy: Machine,
         assert again.authorization == bridge.authorization
 
 
+@pytest.mark.stress
 def test_a_port_that_is_taken(busy: Machine, bridge: Bridge) -> None:
     port = bridge.url.split(":")[2].split("/")[0]
     taken = busy.run("mcp", "--http", "--port", port)

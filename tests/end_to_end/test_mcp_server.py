@@ -101,6 +101,7 @@ def exchange(bridge: subprocess.Popen[bytes], *messages: dict[str, Any]) -> tupl
     return [*answers, *map(json.loads, out.splitlines())], err.decode()
 
 
+@pytest.mark.stress
 async def test_the_older_version_of_the_protocol(busy: Machine) -> None:
     async with agent(busy, mode="legacy") as client:
         assert client.server_info

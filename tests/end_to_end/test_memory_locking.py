@@ -50,6 +50,7 @@ def test_locked_by_hand_until_it_is_unlocked(machine: Machine) -> None:
     assert machine.json("recall", "anchor")["results"][0]["id"] == name
 
 
+@pytest.mark.stress
 def test_a_key_file_opens_them_without_a_keyring_or_a_passphrase(machine: Machine) -> None:
     give_keyring(machine, NO_KEYRING)
     configure(machine)

@@ -142,6 +142,7 @@ def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
     assert "keyword search only: the embedding model did not answer" in mini.ok("query", "kitten", "--budget", "0")
 
 
+@pytest.mark.stress
 def test_reading_again(own: Machine, minilm_onnx: Path, ranker: Path) -> None:
     use(own, embed=minilm_onnx, rerank=ranker)
     wait_until(lambda: "index.yml" not in stages(own, "kitten", "--budget", "0")["rerank"].get("why", ""))

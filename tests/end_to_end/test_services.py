@@ -110,6 +110,7 @@ def test_an_error_at_the_start_is_reported(machine: Machine, heard: Heard) -> No
 
 
 @needs_linux("imitates systemctl")
+@pytest.mark.stress
 def test_a_failed_start_that_its_manager_does_not_report_is_reported(machine: Machine) -> None:
     """Like launchd, this systemctl starts the daemon and does not say how it ended."""
     programs, units = machine.folder / "bin", machine.folder / "units/systemd/user"

@@ -158,6 +158,7 @@ async def test_the_preview_begins_at_the_hit_and_code_has_colours(shared: Machin
         assert "|" not in drawn(interface.preview)
 
 
+@pytest.mark.stress
 async def test_the_selected_document_stays_selected_when_files_change(shared: Machine) -> None:
     new = shared.notes / "new.md"
     async with driven(query="heron") as (interface, pilot):

@@ -38,6 +38,7 @@ def harbour(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
         yield machine
 
 
+@pytest.mark.stress
 def test_it_learns_shows_and_forgets(harbour: Machine) -> None:
     (never,) = harbour.json("tune", "notes", "--show")["collections"]
     assert (never["name"], never.get("questions", 0)) == ("notes", 0)

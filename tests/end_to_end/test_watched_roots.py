@@ -157,6 +157,7 @@ def test_a_root_vanishes_and_comes_back(notes: Folder, vanish: Callable[[Path, P
     expect_back(notes, lion=["a.md"], tiger=["new/c.md"], zebra=[], camel=[])
 
 
+@pytest.mark.stress
 def test_the_folder_above_the_root_is_renamed(machine: Machine) -> None:
     notes = Folder(machine, machine.folder / "above", "root")
     notes.write("root/a.md", "# Zebra\n")
@@ -200,6 +201,7 @@ def test_a_root_that_comes_only_later(machine: Machine) -> None:
     expect_back(notes, zebra=["a.md"], camel=["sub/b.md"])
 
 
+@pytest.mark.stress
 def test_a_link_as_the_root(machine: Machine) -> None:
     first, second = machine.folder / "first", machine.folder / "second"
     machine.notes.rename(first)
@@ -263,6 +265,7 @@ def test_a_drive_that_is_not_there_at_the_start(machine: Machine) -> None:
         notes.expect("lion", "c.md", timeout_s=90)
 
 
+@pytest.mark.stress
 def test_a_root_without_permission(permitted: Folder) -> None:
     permitted.path.chmod(0o000)
     expect_gone(permitted)

@@ -326,7 +326,7 @@ def vaults(draw: st.DrawFn) -> tuple[dict[str, str], str, str]:
     return files, old, new if old.endswith(".md") else new[:-3]
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @given(vaults())
 def test_any_move_keeps_all_targets(drawn: tuple[dict[str, str], str, str]) -> None:
     files, old, new = drawn

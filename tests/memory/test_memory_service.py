@@ -288,6 +288,7 @@ def assert_nothing_in(folder: Path, secrets: list[bytes]) -> None:
 
 
 @pytest.mark.parametrize("with_passphrase", [False, True])
+@pytest.mark.stress
 async def test_nothing_is_left_in_clear(
     tmp_path: Path, keyring_file: Path, minilm_onnx: Path, monkeypatch: pytest.MonkeyPatch, with_passphrase: bool
 ) -> None:

@@ -115,7 +115,7 @@ def test_moving_a_key_needs_a_key(no_keyring: None) -> None:
         vault.moved(PASSPHRASE, None)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_the_key_moves_to_a_file_and_back(keyring_file: Path, tmp_path: Path) -> None:
     vault = Vault(None, path := tmp_path / "memory.key")
     unlock(vault)

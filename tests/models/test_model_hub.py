@@ -92,6 +92,7 @@ async def test_a_quantisation_is_looked_up(
     assert (await fetch(f"hf:org/repo:{quant}")).path.read_bytes() == model
 
 
+@pytest.mark.stress
 async def test_a_quantisation_that_is_not_there_or_not_clear(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
     hub.repositories["org/repo"] = {
         "a-Q4_0.gguf": model,
@@ -129,6 +130,7 @@ async def test_a_server_without_ranges_starts_again(fetch: Fetch, hub: HubImitat
     assert (await fetch()).path.read_bytes() == model
 
 
+@pytest.mark.stress
 async def test_what_was_fetched_is_kept_for_the_next_pull(
     fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes
 ) -> None:
@@ -142,6 +144,7 @@ async def test_what_was_fetched_is_kept_for_the_next_pull(
     assert [each.start for each in hub.downloads] == [300_000]
 
 
+@pytest.mark.stress
 async def test_another_file_on_the_hub_is_not_mixed_with_what_is_here(
     fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes, tmp_path: Path
 ) -> None:
@@ -226,6 +229,7 @@ async def test_refusals_say_what_to_do(
 
 
 @pytest.mark.parametrize("status", [503, 429])
+@pytest.mark.stress
 async def test_requests_are_retried_when_the_hub_fails(status: int, fetch: Fetch, hub: HubImitation) -> None:
     hub.status = status
     with pytest.raises(DownloadFailed, match=f"refused with status {status}; try again later"):

@@ -64,6 +64,7 @@ async def test_a_proxy(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
         assert len(proxy.requests) == len(hub.requests)
 
 
+@pytest.mark.stress
 async def test_a_proxy_with_a_password(fetch: Fetch, hub: HubImitation, model: bytes) -> None:
     with ProxyImitation("s3cret") as proxy:
         for given in (proxy.url(), proxy.url("wrong")):

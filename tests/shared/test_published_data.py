@@ -38,6 +38,7 @@ def client(milvus: MilvusServer, small_index: SmallIndex, tmp_path: Path) -> Ite
     engine.close()
 
 
+@pytest.mark.stress
 def test_no_local_path_is_on_the_server_and_nothing_is_left(client: tuple[Any, Published], tmp_path: Path) -> None:
     reading, published = client
     names = reading.list_collections()

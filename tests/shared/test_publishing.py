@@ -33,6 +33,7 @@ def published(small_index: SmallIndex, milvus: MilvusServer, tmp_path: Path) -> 
     engine.close()
 
 
+@pytest.mark.stress
 def test_everything_is_published_and_then_each_change(published: Published) -> None:
     published.sync()
     published.check()

@@ -53,6 +53,7 @@ async def expander(model: Path, index: SmallIndex) -> AsyncIterator[tuple[Expand
         await inference.close()
 
 
+@pytest.mark.stress
 async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) -> None:
     async with expander(smollm_gguf, small_index) as (expands, inference):
         first = await expands.expand(QUERY, limit_s=90)

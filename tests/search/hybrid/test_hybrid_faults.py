@@ -52,6 +52,7 @@ async def test_a_file_that_is_no_model(library: SmallIndex, tmp_path: Path, mini
         assert all(stages(found)[name].why for name in ("embed", "expand", "rerank"))
 
 
+@pytest.mark.stress
 async def test_a_budget_of_nothing_is_a_search_by_words(
     library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path
 ) -> None:

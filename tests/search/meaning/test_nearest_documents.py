@@ -95,7 +95,7 @@ STEPS = st.one_of(
 )
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(STEPS, max_size=25))
 def test_after_any_history_nothing_is_stale(

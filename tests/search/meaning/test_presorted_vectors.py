@@ -135,7 +135,7 @@ def test_documents_that_are_asked_for_come_at_any_rank(many: SmallIndex) -> None
     assert prominence == pytest.approx(exact, rel=0.05)
 
 
-@pytest.mark.slow
+@pytest.mark.stress
 def test_after_any_changes_it_is_as_good_as_from_scratch(tmp_path: Path) -> None:
     index = SmallIndex(tmp_path / "index.sqlite")
     searched, chance = Nearest(exact_bytes=0, compared_rows=1000), random.Random(5)
