@@ -37,7 +37,7 @@ from gnod.store.index_schema import SCHEMA as INDEX
 from gnod.store.memory.memory_schema import SCHEMA as MEMORIES
 from gnod.store.schema import Schema
 
-# Virtual-machine steps of SQLite after which a statement is killed, if it takes so many: rows are being written.
+# Kill a statement after this many steps of SQLite's virtual machine: it is writing rows then.
 WITHIN = (2_000, 1_000_000)
 MOMENTS = 6
 

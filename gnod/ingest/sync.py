@@ -57,7 +57,7 @@ _TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc")
 # The worker ended before it could say what it had read. One file in an archive must not hide the archive.
 _OF_THE_WORKER = frozenset({"timeout", "crashed", "memory"})
 
-# What also happens to a file when its drive is gone, or its server.
+# Failures that a file also has when its drive or its server is gone.
 _PERHAPS_GONE = frozenset({"vanished", "unreadable", "timeout"})
 _ROOT_CHECK_S = 5.0
 

@@ -1,4 +1,5 @@
-"""The commands in README.md and docs/, and a home folder in which they have something to find. Knows no test."""
+"""The commands in README.md and docs/, and a home folder in which they find something. It must not
+know the tests."""
 
 from __future__ import annotations
 

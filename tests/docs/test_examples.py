@@ -47,7 +47,7 @@ NOT_RUN = {
     'vim "$(gnoctl ui': "the same",
 }
 SERVES_UNTIL_INTERRUPTED = ("gnoctl web", "gnoctl mcp --http")
-# What finds something to complain about, or nothing, ends with 1.
+# These commands end with 1 when they find a problem, or nothing.
 STATUS_1 = ("gnoctl ask --verify", "gnoctl audit", "gnoctl doctor", "gnoctl why")
 ASK_FIRST = ("gnoctl mv", "gnoctl restore")
 _ID = re.compile(r"\bm[a-z0-9]{10}\b")

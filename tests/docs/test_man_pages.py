@@ -13,7 +13,7 @@ from gnoctl.commands import NAMES
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# What zsh does when Tab is pressed for the first time, with words that a program named gnoctl prints.
+# Imitates the first Tab in zsh, with words that a program named gnoctl prints.
 _FIRST_TAB = """
 compdef() { }
 gnoctl() { print 'shown=gnoctl' }

@@ -37,7 +37,7 @@ class Installed:
             if source.name not in ("__init__.py", "__pycache__"):
                 (self._package / source.name).symlink_to(source)
         self._package.with_name("gnoctl").symlink_to(ROOT / "gnoctl")
-        # What Python reads when it starts cannot be given to a fork, so these are processes of their own.
+        # Python reads PYTHONPATH only when it starts, so a fork does not help: start new processes.
         machine.environment["PYTHONPATH"] = str(self._package.parent)
         self.places = IndexPaths(
             index="default",

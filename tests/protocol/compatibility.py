@@ -19,7 +19,7 @@ Schema = dict[str, Any]
 RELEASED = Path(__file__).parent / "released"
 
 _PROSE = ("description", "title", "summary")
-# What limits a value from below, and from above.
+# Keywords of JSON Schema that set the lower and the upper limit of a value.
 _LOWER = ("minimum", "exclusiveMinimum", "minLength", "minItems")
 _UPPER = ("maximum", "exclusiveMaximum", "maxLength", "maxItems")
 _EXACT = ("pattern", "contentEncoding", "propertyNames", "prefixItems", "items", "additionalProperties")

@@ -19,7 +19,7 @@ from gnod.freshness.events.source import FileEvents, OnEvents
 from gnod.freshness.timings import PORTABLE_ACTIVE_S, PORTABLE_COMPLETE_FOR_S, PORTABLE_IDLE_STEP_S, PORTABLE_STEP_S
 from gnod.periodic_checks import next_tick
 
-# After this many changes at once, others may have been lost.
+# watchfiles may have lost others if it reports this many changes at once.
 _LARGE_BURST = 1000
 # The times of watchfiles, in milliseconds, with which it returns at once.
 _AT_ONCE = {"debounce_ms": 1, "step_ms": 0, "timeout_ms": 1}
