@@ -328,8 +328,9 @@ class RpcConnection:
 
     async def _linger(self) -> None:
         """Read on for a moment, so that a client that still sends can read why it was refused."""
-        if self._reader.at_eof() or self._writer.transport.is_closing():
+        if self.deliveries or self._reader.at_eof() or self._writer.transport.is_closing():
             return
+        self._notifications.close()  # after the end of the stream nothing can be written
         self._writer.write_eof()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):

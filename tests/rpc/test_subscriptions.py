@@ -13,6 +13,7 @@ import pytest
 from gnod.daemon import composition
 from gnod.daemon.lifecycle import Control
 from gnod.daemon.listening import listening_socket
+from gnod.protocol.framing import Framing
 from gnod.rpc.call import MAX_TASKS
 from gnod.rpc.connection import RpcConnection
 from gnod.rpc.dispatcher import Dispatcher
@@ -43,6 +44,10 @@ class Daemon:
 
     async def sync(self) -> None:
         await self.services.freshness.refresh(["notes", "work"])
+
+    def remove_folder(self) -> None:
+        """From now on no walk removes the documents without files, also not when the machine stood still."""
+        self.notes.rmdir()
 
     def put(self, *paths: str, text: str = "# Note\n") -> None:
         """Index documents whose files nobody has seen, and say so, as a sync would."""
@@ -155,6 +160,7 @@ async def test_the_state_first_and_then_what_changes(short_tmp: Path) -> None:
 async def test_pages_are_in_order_and_resuming_leaves_no_gap(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon:
         named = [f"{n:04}.md" for n in range(1200)]
+        daemon.remove_folder()
         daemon.put(*named)
         async with await daemon.client() as client:
             begun = await subscribe(client, since=0)
@@ -198,6 +204,7 @@ async def test_a_clock_below_the_floor_gets_everything(short_tmp: Path) -> None:
 
 async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        daemon.remove_folder()
         daemon.put("a.md")
         await subscribe(client)
 
@@ -220,8 +227,7 @@ async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path)
 async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         await subscribe(client)
-        # These documents have no files. Of a folder that is gone they are kept, also by a walk after a standstill.
-        daemon.notes.rmdir()
+        daemon.remove_folder()
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         named = [f"{'long' * 40}/{n:05}.md" for n in range(9000)]
         for at in range(0, len(named), 1000):
@@ -250,6 +256,7 @@ def unread(daemon: Daemon) -> int:
 
 async def test_two_subscribers_and_some_collections(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as first, await daemon.client() as second:
+        daemon.remove_folder()
         await subscribe(first)
         work = await subscribe(second, collections=["work"])
         assert [each["name"] for each in work["state"]["collections"]] == ["work"]
@@ -264,6 +271,7 @@ async def test_two_subscribers_and_some_collections(short_tmp: Path) -> None:
 
 async def test_unsubscribing_and_the_limit_of_a_connection(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client, await daemon.client() as other:
+        daemon.remove_folder()
         number = (await subscribe(client))["subscription"]
         refused = await call(other, "index.unsubscribe", subscription=number)
         assert refused["error"]["code"] == SUBSCRIPTION_NOT_FOUND, "it is another connection's"
@@ -290,6 +298,23 @@ async def test_the_end_of_the_connection_ends_it(short_tmp: Path) -> None:
         assert senders() == 0
         daemon.put("a.md")  # nobody is there to be woken
         await asyncio.sleep(0.1)
+
+
+async def test_a_subscriber_that_breaks_the_framing_is_told_nothing_more(
+    short_tmp: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
+        daemon.remove_folder()
+        client.call("index.subscribe", {}, framing=Framing.HEADERS)
+        await receive(client)
+        client.send(b"Content-Length: x\r\n\r\n")
+        while "error" not in await receive(client):
+            pass
+        daemon.put("a.md")  # the daemon still reads from the client, but writes no more
+        await until(lambda: senders() == 0)
+        client.writer.close()
+        await until(lambda: not daemon.stats.connections)
+    assert "subscription.broken" not in caplog.text
 
 
 def senders() -> int:
