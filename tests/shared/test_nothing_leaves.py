@@ -89,7 +89,7 @@ async def world_in(folder: Path, milvus: MilvusServer, name: str) -> AsyncIterat
             await until(lambda: [each.problem for each in it.services.attached.reports()] == [None])
             await until(lambda: [each.state for each in it.services.publishing.states()] == ["idle"])
             async with asyncio.timeout(60):  # on a busy machine the first searches do not wait for the other collection
-                while {hit.collection for hit in (await world.search()).hits} != {"notes", "there"}:
+                while {hit.collection for hit in (await world.search()).hits} != {"notes", "there"}:  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
             yield world
     finally:
