@@ -100,7 +100,7 @@ def print_documents(
     elif format == "json":
         print_json(result)
     elif format == "paths" or format == "paths0":
-        from gnoctl.printing.file_paths import write_paths
+        from gnoctl.printing.records import write_paths
 
         write_paths((document.source for document in documents), has_nulls=format == "paths0")
     else:

@@ -11,7 +11,6 @@ from gnoctl.arguments.standard_input import given_text
 from gnoctl.command import command
 from gnoctl.printing import answers as drawn_answers
 from gnoctl.printing import evidence as drawn_evidence
-from gnoctl.printing import verified
 from gnoctl.printing.output import EXIT_NOTHING
 from gnod.errors import UsageError
 from gnod.protocol import evidence as wire
@@ -95,7 +94,7 @@ def _verify(options: AskOptions) -> int:
     params = wire.AskVerifyParams(**values)
     with options.connect() as daemon, options.progress(quiet=options.json) as progress:
         result = daemon.call("ask.verify", params, wire.AskVerifyResult, on_progress=progress)
-    options.show(result, verified.render(result, options.terminal))
+    options.show(result, drawn_evidence.render_claims(result, options.terminal))
     stands = all(each.stance == "supported" for each in result.claims)
     return 0 if stands and all(each.state in ("unchanged", "moved") for each in result.citations) else EXIT_NOTHING
 

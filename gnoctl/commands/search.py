@@ -280,15 +280,16 @@ def _find(
 
 
 def _print_rows(options: SearchOptions, result: wire.SearchResult, params: wire.SearchParams) -> None:
-    from gnoctl.printing import rows
+    from gnoctl.printing import records
 
     names = params.columns
     if options.format == "json":
         print_json(result)
     elif options.format == "csv":
-        sys.stdout.writelines(rows.csv_lines(result.rows or [], names))
+        sys.stdout.writelines(records.rows_as_csv(result.rows or [], names))
     else:
-        for line in (*rows.table(result.rows or [], names, options.terminal), *ending(result, options.terminal)):
+        table = records.rows_as_table(result.rows or [], names, options.terminal)
+        for line in (*table, *ending(result, options.terminal)):
             print(line)
     last = params.offset + len(result.rows or [])
     if last < result.total and options.format != "json":

@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 from gnoctl.mcp.arguments import SearchArguments
 from gnoctl.mcp.hints import for_agent
-from gnoctl.printing import evidence as evidence_words
-from gnoctl.printing import rows, text, verified
+from gnoctl.printing import evidence as drawn_evidence
+from gnoctl.printing import records, text
 from gnoctl.printing.wording import at_lines, corrected, count, loosely, matches, missed_by, reason, unreadable
 from gnod.protocol.base import AnswerSource, Copy, Quote
 from gnod.protocol.collections import ContextListResult
@@ -53,7 +53,7 @@ def search(result: SearchResult, given: SearchArguments = _PLAIN) -> str:
 
 
 def _row(row: Row, fields: Sequence[str]) -> str:
-    cells = (text.line(cell).replace("|", "\\|") for cell in rows.cells(row, fields))
+    cells = (text.line(cell).replace("|", "\\|") for cell in records.cells_of(row, fields))
     return " | ".join([address(row.uri), *cells])
 
 
@@ -225,10 +225,10 @@ def evidence(result: EvidenceResult) -> str:
     """Return the passages, grouped by document."""
     head = f"{count(len(result.passages), 'passage')}, {result.tokens:,} tokens"
     documents = [_document(list(group)) for _, group in groupby(result.passages, key=lambda each: each.uri)]
-    left_out = "\n".join(text.line(evidence_words.left_out(each)) for each in result.left_out)
+    left_out = "\n".join(text.line(drawn_evidence.left_out(each)) for each in result.left_out)
     notes = (
         _STATES.get(result.state) if result.passages else None,
-        evidence_words.why_nothing(result),
+        drawn_evidence.why_nothing(result),
         missed_by(result.freshness),
         result.lexical_only_reason,
         *result.notes,
@@ -258,14 +258,14 @@ def _cited_lines(citation: str) -> str:
 
 def verify(result: AskVerifyResult) -> str:
     """Return each claim with the sentence that supports or contradicts it, and the state of each citation."""
-    citations = "\n".join(text.line(verified.citation(each)) for each in result.citations)
+    citations = "\n".join(text.line(drawn_evidence.citation(each)) for each in result.citations)
     nothing = "" if result.claims or result.citations else "no claim in this text"
     notes = noted([missed_by(result.freshness)])
     return paragraphs(*map(_claim, result.claims), citations, nothing, *notes)
 
 
 def _claim(claim: VerifiedClaim) -> str:
-    head = f"{verified.stance(claim)}:\n{quoted(claim.text)}"
+    head = f"{drawn_evidence.stance(claim)}:\n{quoted(claim.text)}"
     if claim.sentence is None:
         return head
     place = f"{address(claim.sentence.uri)}:{_cited_lines(claim.sentence.citation)}"

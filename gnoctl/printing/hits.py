@@ -1,4 +1,7 @@
-"""Draw search results for people: title, place, passage. Pure: returns lines."""
+"""Draw search results for people: title, place, passage; and one hit as text for the clipboard. Pure: returns lines.
+
+A plain search uses this module, so it imports nothing slow.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
     from gnod.protocol.evidence import EvidenceResult
     from gnod.protocol.search import AskResult, Hit, HitPassage, SearchResult
+
 
 INDENT = "  "
 
@@ -180,3 +184,25 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_value, value))
     return text.line(f"{value:,.4g}" if isinstance(value, float) else str(value))
+
+
+def file_place(hit: Hit) -> str:
+    """Return the path on the disk; with the line, where the file is text."""
+    return text.line(hit.source if hit.location else f"{hit.source}:{hit.line}")
+
+
+def address(hit: Hit) -> str:
+    """Return the address that every gnoctl command, editor and agent opens."""
+    return f"{hit.uri}#{hit.location.fragment}" if hit.location and hit.location.fragment else f"{hit.uri}:{hit.line}"
+
+
+def citation(hit: Hit) -> str:
+    """Return title, place and address.
+
+    >>> from gnod.protocol.search import Hit
+    >>> citation(Hit(rank=1, score=1, docid="#a", uri="gno://n/a.md", collection="n", path="a.md", source="/n/a.md",
+    ...              title="Boats", line=3, end_line=3, snippet="", mime="text/markdown", modified=""))
+    'Boats, n/a.md, line 3 <gno://n/a.md:3>'
+    """
+    where = hit.location.label if hit.location else f"line {hit.line}"
+    return f"{text.line(f'{hit.title}, {hit.collection}/{hit.path}, {where}')} <{address(hit)}>"

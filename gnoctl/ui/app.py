@@ -23,7 +23,7 @@ from textual.containers import Horizontal
 from textual.events import Resize
 from textual.widgets import Input, Static
 
-from gnoctl.printing import citation, text
+from gnoctl.printing import hits, text
 from gnoctl.ui import bars
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import KEYS
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 NARROW = 100
 """In fewer columns, results and preview take turns."""
 _COPIED_WITHIN_S = 2.0
-_COPIES = (("the path", citation.file_place), ("a citation", citation.citation), ("the address", citation.address))
+_COPIES = (("the path", hits.file_place), ("a citation", hits.citation), ("the address", hits.address))
 
 
 class Query(Input):

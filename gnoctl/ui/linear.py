@@ -12,8 +12,8 @@ from functools import partial
 
 from gnoctl.opening import starting as programs
 from gnoctl.opening.viewers import choose
-from gnoctl.printing import answers, citation, text
-from gnoctl.printing.hits import render_hit
+from gnoctl.printing import answers, text
+from gnoctl.printing.hits import citation, render_hit
 from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import Terminal
 from gnoctl.printing.wording import corrected, count, missed_by
@@ -103,7 +103,7 @@ class Dialogue:
     def _command(self, name: str, rest: str) -> None:
         commands: dict[str, Callable[[], None]] = {
             "p": lambda: self._preview(self._hit(rest)),
-            "c": lambda: self._print(citation.citation(self._hit(rest))),
+            "c": lambda: self._print(citation(self._hit(rest))),
             "s": lambda: self._visit(partial(self._similar, self._hit(rest))),
             "l": lambda: self._visit(partial(self._links, self._hit(rest))),
             "t": lambda: self._visit(partial(self._tree, self._hit(rest))),

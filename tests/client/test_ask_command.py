@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gnoctl.printing import text, verified
+from gnoctl.printing import text
 from gnoctl.printing.answers import DrawnDraft, render
+from gnoctl.printing.evidence import render_claims
 from gnoctl.printing.terminal import Terminal
 from gnod.protocol.base import ProgressValue
 from gnod.protocol.evidence import AskVerifyParams, AskVerifyResult, CheckedCitation, VerifiedClaim
@@ -309,5 +310,5 @@ def test_no_claim_or_sentence_reaches_the_terminal_raw(text_: str, sentence: str
     claim = VerifiedClaim(text=text_, stance="contradicted", differs=[text_], sentence=shown)
     cited = replace(VERIFIED.citations[0], citation=citation)
     result = replace(VERIFIED, claims=[claim], citations=[cited])
-    for line in verified.render(result, Terminal()):
+    for line in render_claims(result, Terminal()):
         assert text.line(line) == line
