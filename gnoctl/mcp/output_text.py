@@ -9,12 +9,12 @@ of a link) comes last, after everything that the bridge says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from urllib.parse import quote
 
 from gnoctl.mcp.arguments import SearchArguments
-from gnoctl.mcp.hints import for_agent
 from gnoctl.printing import evidence as drawn_evidence
 from gnoctl.printing import records, text
 from gnoctl.printing.wording import at_lines, corrected, count, loosely, matches, missed_by, reason, unreadable
@@ -30,6 +30,35 @@ from gnod.types import estimated_tokens
 MAX_SNIPPET_CHARS = 400
 MAX_FAILURES = 50
 _PLAIN = SearchArguments(query="")
+
+# Commands that do the same as a tool. All others are for the user.
+TOOLS = {
+    "ask": "`evidence`",
+    "evidence": "`evidence`",
+    "get": "`read`",
+    "index": "`search` with fresh=true",
+    "ls": "`search` with a query such as collection:NAME",
+    "multi-get": "`read`",
+    "query": "`search`",
+    "recall": "`recall`",
+    "remember": "`remember`",
+    "search": "`search`",
+    "similar": "`links` with what=similar",
+    "vsearch": "`search`",
+}
+
+_COMMAND = re.compile("`gnoctl ([^`]+)`")
+
+
+def for_agent(message: str) -> str:
+    """Return a message with the tools that do what the commands in it do.
+
+    >>> for_agent("no document 'x' in the index; `gnoctl ls` lists what is indexed")
+    "no document 'x' in the index; `search` with a query such as collection:NAME lists what is indexed"
+    >>> for_agent("the memories are locked: `gnoctl memory unlock`")
+    'the memories are locked: `gnoctl memory unlock`'
+    """
+    return _COMMAND.sub(lambda command: TOOLS.get(command[1], command[0]), message)
 
 
 def search(result: SearchResult, given: SearchArguments = _PLAIN) -> str:

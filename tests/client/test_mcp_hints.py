@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from gnoctl.commands import NAMES
-from gnoctl.mcp.hints import TOOLS, for_agent
+from gnoctl.mcp.output_text import TOOLS, for_agent
 from gnoctl.mcp.tools import CORE
 
 OFFERED = {tool.name for tool in CORE}

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from gnoctl.mcp import output_text, pages
 from gnoctl.mcp.arguments import ReadArguments, SearchArguments, object_schema, read
-from gnoctl.mcp.progress import describe, relayed
+from gnoctl.mcp.bridge import describe, relayed
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
