@@ -9,6 +9,8 @@ def why(options: WhyOptions) -> None:
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Result)
 
 GLOBAL_GROUP = "Global options"
+_POLL_S = 0.03
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,6 +58,11 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     def terminal(self) -> Terminal:
         """Return what standard output can show."""
         return detect(no_color=self.no_color)
+
+    @property
+    def may_start(self) -> bool:
+        """Return whether a program that runs for long may start the daemon."""
+        return not (self.no_start or os.environ.get("GNO_NO_AUTOSTART"))
 
     def connect(self) -> Connection:
         """Return a connection to the daemon; start the daemon if it is not running and may be started."""
@@ -130,6 +138,16 @@ def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
         return run
 
     return register
+
+
+def wait_until(is_done: Callable[[], object], timeout_s: float) -> bool:
+    """Return whether it was done in time."""
+    deadline = time.monotonic() + timeout_s
+    while not is_done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
 
 
 def announce_start(places: IndexPaths, pid: int) -> None:

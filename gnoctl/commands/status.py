@@ -1,4 +1,5 @@
-"""`gnoctl status` and `why`: the state of all files in the index, and of one."""
+"""`gnoctl status` and `why`: the state of all files in the index, and of one. `gnoctl egress`: what was sent
+elsewhere."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
 from gnoctl.printing.wording import IN_PART, about, ago, by_kind, count, size, skipped_of, unreadable
 from gnod.protocol import index as wire
+from gnod.protocol.base import NoParams
 
 
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
@@ -286,3 +288,37 @@ def _facts(each: wire.WhyCollection) -> dict[str, str | None]:
         "indexed": ago(each.indexed_at) if each.indexed_at else None,
         "error": error,
     }
+
+
+@command("egress", JsonOptions)
+def egress(options: JsonOptions) -> None:
+    """Show what was sent where, and when.
+
+    Counts the requests and bytes for model servers and for the servers of shared collections, by role and collection.
+    No text is kept. A request over several collections counts for each of them, and once in the line `all`.
+    `(memories)` are memories and searches in them; `(checks)` are sentences of gnod's own, which `gnoctl doctor` sends;
+    `(bench)` is what `gnoctl bench` sends. `gnoctl status` shows which servers are in use now, and who may use them.
+    """
+    result = options.call("index.egress", NoParams(), wire.IndexEgressResult)
+    options.show(result, _sent(result, options.terminal))
+
+
+def _sent(result: wire.IndexEgressResult, terminal: Terminal) -> Iterator[str]:
+    if not result.entries:
+        yield "Nothing was ever sent: no model server and no server of a shared collection was asked"
+        return
+    rows = [_sent_row(entry) for entry in result.entries if entry.collection or _is_shared(entry, result.entries)]
+    headers = ["address", "for", "collection", "requests", "sent", "first", "last"]
+    yield from columns(headers, rows, terminal, flexible=0)
+    yield ""
+    yield terminal.paint(text.line(result.journal), DIM)
+
+
+def _is_shared(total: wire.EgressEntry, entries: list[wire.EgressEntry]) -> bool:
+    """Tell whether a total is over several collections."""
+    return sum((entry.address, entry.role) == (total.address, total.role) for entry in entries) > 2
+
+
+def _sent_row(each: wire.EgressEntry) -> list[str]:
+    shown = [each.address, each.role, each.collection or "all", f"{each.requests:,}", size(each.bytes)]
+    return [*shown, ago(each.first_at), ago(each.last_at)]

@@ -7,7 +7,16 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gnoctl.service import STARTED_BY_GNOCTL, Service, ServiceState, files
+from gnoctl.service import (
+    MARK,
+    STARTED_BY_GNOCTL,
+    Service,
+    ServiceState,
+    daemon_command,
+    environment,
+    shipped,
+    write_file,
+)
 from gnod.errors import Unavailable
 from gnod.folders import DEFAULT_INDEX
 from gnod.paths import IndexPaths
@@ -37,7 +46,7 @@ class Systemd(Service):
 
     def write(self) -> None:
         for path, text in zip(self.files, (self.socket_text(), self.service_text()), strict=True):
-            files.write(path, text)
+            write_file(path, text)
         _systemctl("daemon-reload")
 
     def enable(self) -> None:
@@ -101,11 +110,11 @@ class Systemd(Service):
         return _filled("gnod.socket", {"ListenStream": address})
 
     def service_text(self) -> str:
-        variables = {"PYTHONFAULTHANDLER": "1", **files.environment(self._places)}
+        variables = {"PYTHONFAULTHANDLER": "1", **environment(self._places)}
         return _filled(
             "gnod.service",
             {
-                "ExecStart": " ".join(_quoted(word).replace("$", "$$") for word in files.command(self._places)),
+                "ExecStart": " ".join(_quoted(word).replace("$", "$$") for word in daemon_command(self._places)),
                 "Environment": " ".join(_quoted(f"{name}={value}") for name, value in variables.items()),
             },
         )
@@ -120,10 +129,10 @@ def _units_folder() -> Path:
 
 def _filled(name: str, values: dict[str, str]) -> str:
     """Return a shipped unit with some values replaced, below the mark of gnoctl."""
-    lines = files.pattern(f"systemd/{name}").splitlines()
+    lines = shipped(f"systemd/{name}").splitlines()
     first = lines.index("[Unit]")  # the comments before it are about the template
     filled = [f"{key}={values[key]}" if (key := line.partition("=")[0]) in values else line for line in lines[first:]]
-    return "\n".join([f"# {files.MARK}", "", *filled, ""])
+    return "\n".join([f"# {MARK}", "", *filled, ""])
 
 
 def _literal(text: str) -> str:

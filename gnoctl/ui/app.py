@@ -19,12 +19,13 @@ from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, VerticalScroll
 from textual.events import Resize
+from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from gnoctl.printing import hits, text
-from gnoctl.ui import bars
+from gnoctl.ui import bars, styles
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import KEYS
 from gnoctl.ui.narrowing import Narrowing
@@ -46,6 +47,15 @@ _COPIED_WITHIN_S = 2.0
 _COPIES = (("the path", hits.file_place), ("a citation", hits.citation), ("the address", hits.address))
 
 
+_SYNTAX = (
+    ('"two words"', "a phrase"),
+    ("-word", "without a word"),
+    ("part*", "words that begin with a part"),
+    ("tag:work lang:de after:30d", "fields: tag, type, author, lang, ext, path, title, before, after …"),
+    ("@name", "a saved search"),
+)
+
+
 class Query(Input):
     """The query. Arrow keys move in the hits."""
 
@@ -65,6 +75,26 @@ class Bar(Static):
     def show(self, line: Text) -> None:
         line.no_wrap, line.overflow = True, "ellipsis"
         self.update(line, layout=False)
+
+
+class Help(ModalScreen[None]):
+    """F1: all keys."""
+
+    DEFAULT_CSS = """
+    Help { align: center middle; }
+    Help VerticalScroll { width: 84; max-width: 100%; height: auto; max-height: 100%; }
+    Help VerticalScroll { border: round ansi_cyan; padding: 0 1; }
+    """
+    BINDINGS = [Binding("escape,f1,enter,q", "dismiss", show=False)]
+
+    def compose(self) -> ComposeResult:
+        shown = Text()
+        for name, meaning in [*((key.shown, key.help) for key in KEYS), ("", ""), ("In the query", ""), *_SYNTAX]:
+            shown.append(f"{name:<12} " if len(name) < 12 else f"{name}  ", styles.KEY).append(f"{meaning}\n")
+        with VerticalScroll() as scroll:
+            scroll.border_title = "Keys"
+            scroll.border_subtitle = "Esc closes"
+            yield Static(shown)
 
 
 class UserInterface(App[str]):
@@ -287,8 +317,6 @@ class UserInterface(App[str]):
         self.exit(place.source)
 
     def action_help(self) -> None:
-        from gnoctl.ui.help import Help
-
         self.push_screen(Help())
 
     # Events of the daemon

@@ -16,7 +16,7 @@ from textual.strip import Strip
 
 from gnoctl.printing import text
 from gnoctl.ui import styles
-from gnoctl.ui.scrolling import Scrolling
+from gnoctl.ui.lines import Scrolling
 from gnod.protocol.search import Hit
 
 LINES = 2

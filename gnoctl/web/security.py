@@ -14,6 +14,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -57,16 +58,7 @@ class Refusal(NamedTuple):
 
 
 _TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY_BYTES:,} bytes")
-
 _TOO_SLOW = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the body took too long")
-
-
-class Unreceived(Exception):
-    """A body that is refused while it is received."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__()
-        self.refusal = refusal
 
 
 def refusal(method: str, path: str, headers: Headers, session: WebSession) -> Refusal | None:
@@ -130,7 +122,7 @@ class Guard:
             return await answer(scope, receive, reply)
         self._running += 1
         try:
-            await self._app(scope, _Body(receive, self._body_timeout_s), reply)
+            await self._app(scope, _limited(receive, self._body_timeout_s), reply)
         finally:
             self._running -= 1
 
@@ -163,28 +155,27 @@ class Guard:
         return response
 
 
-class _Body:
-    """Limits what a request sends, and how long it takes to. Raises Unreceived."""
+def _limited(receive: Receive, timeout_s: float) -> Receive:
+    """Return what limits the size of a body, and how long it takes. It raises HTTPException."""
+    until = asyncio.get_running_loop().time() + timeout_s
+    size, is_complete = 0, False
 
-    def __init__(self, receive: Receive, timeout_s: float) -> None:
-        self._receive = receive
-        self._bytes = 0
-        self._complete = False
-        self._until = asyncio.get_running_loop().time() + timeout_s
-
-    async def __call__(self) -> Message:
-        if self._complete:  # from now on, wait only for the end of the connection
-            return await self._receive()
+    async def receiving() -> Message:
+        nonlocal size, is_complete
+        if is_complete:  # from now on, wait only for the end of the connection
+            return await receive()
         try:
-            async with asyncio.timeout_at(self._until):
-                message = await self._receive()
+            async with asyncio.timeout_at(until):
+                message = await receive()
         except TimeoutError:
-            raise Unreceived(_TOO_SLOW) from None
-        self._bytes += len(message.get("body", b""))
-        self._complete = not message.get("more_body", False)
-        if self._bytes > MAX_BODY_BYTES:
-            raise Unreceived(_TOO_LARGE)
+            raise HTTPException(*_TOO_SLOW) from None
+        size += len(message.get("body", b""))
+        is_complete = not message.get("more_body", False)
+        if size > MAX_BODY_BYTES:
+            raise HTTPException(*_TOO_LARGE)
         return message
+
+    return receiving
 
 
 def _with_headers(send: Send) -> Send:

@@ -18,7 +18,7 @@ from starlette.types import Message
 
 from gnoctl.loopback.peers import is_foreign
 from gnoctl.web import session as sessions
-from gnoctl.web.security import DESCRIPTION, HEADERS, MAX_BODY_BYTES, Guard, Unreceived, refusal
+from gnoctl.web.security import DESCRIPTION, HEADERS, MAX_BODY_BYTES, Guard, refusal
 from gnoctl.web.session import WebSession
 from tests.rpc.harness import places_in
 
@@ -209,15 +209,9 @@ async def _reads_its_body(request: Request) -> Response:
     return Response(await request.body())
 
 
-async def _unreceived(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Unreceived)
-    return Response(status_code=error.refusal.status)
-
-
 def guard_of(endpoint: Callable[[Request], Awaitable[Response]], **limits: float) -> Guard:
     route = Route("/api/ask", endpoint, methods=["POST"])
-    app = Starlette(routes=[route], exception_handlers={Unreceived: _unreceived})
-    return Guard(app, SESSION, **limits)  # type: ignore[arg-type]
+    return Guard(Starlette(routes=[route]), SESSION, **limits)  # type: ignore[arg-type]
 
 
 async def test_a_body_that_does_not_come_is_not_awaited() -> None:

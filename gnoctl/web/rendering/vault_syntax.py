@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
@@ -45,13 +44,6 @@ _COLOURS = {
 }
 _COLOUR_OF = {kind: colour for colour, kinds in _COLOURS.items() for kind in kinds}
 CLASSES = frozenset({"callout", "callout-title", "property", "task", "task-box", "done", "macro", *_COLOURS, "note"})
-
-
-class _Start(NamedTuple):
-    """The first text of a block, and the token that it is in."""
-
-    inline: Token
-    text: Token
 
 
 def vault_syntax(parser: MarkdownIt) -> None:
@@ -207,14 +199,15 @@ def _push_paragraph(state: StateBlock, text: str, line: int) -> None:
 # The tokens of a whole text
 
 
-def _texts(tokens: Sequence[Token], container: str) -> Iterator[tuple[int, _Start]]:
-    """Yield the containers whose first block is a paragraph that begins with text, by their places."""
+def _texts(tokens: Sequence[Token], container: str) -> Iterator[tuple[int, Token, Token]]:
+    """Yield the places of containers whose first block is a paragraph that begins with text, with the paragraph's
+    content and this text."""
     for at, token in enumerate(tokens[:-2]):
         if token.type != container or tokens[at + 1].type != "paragraph_open":
             continue
         children = tokens[at + 2].children or []
         if children and children[0].type == "text":
-            yield at, _Start(tokens[at + 2], children[0])
+            yield at, tokens[at + 2], children[0]
 
 
 def _block_ids(state: StateCore) -> None:
@@ -261,7 +254,7 @@ def _span(name: str, text: str) -> list[Token]:
 
 
 def _tasks(state: StateCore) -> None:
-    for at, (inline, text) in _texts(state.tokens, "list_item_open"):
+    for at, inline, text in _texts(state.tokens, "list_item_open"):
         match = _TASK.match(text.content) or _MARKER.match(text.content)
         if not match:
             continue
@@ -274,7 +267,7 @@ def _tasks(state: StateCore) -> None:
 
 
 def _callouts(state: StateCore) -> None:
-    for at, (inline, text) in reversed(list(_texts(state.tokens, "blockquote_open"))):  # the inner ones first
+    for at, inline, text in reversed(list(_texts(state.tokens, "blockquote_open"))):  # the inner ones first
         if match := _CALLOUT.match(text.content):
             text.content = text.content[match.end() :]
             _make_callout(state.tokens, at, match["kind"].strip(), match["fold"], inline)
