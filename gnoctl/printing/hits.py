@@ -145,14 +145,8 @@ def _lines(
 
 def marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], terminal: Terminal) -> str:
     """Return `shown[start:end]` with the ranges in `marks` painted."""
-    pieces = []
-    at = start
-    for mark_start, mark_end in sorted(marks):
-        begin, stop = max(at, mark_start), min(end, mark_end)
-        if begin < stop:
-            pieces += [shown[at:begin], terminal.paint(shown[begin:stop], MATCH)]
-            at = stop
-    return "".join(pieces) + shown[at:end]
+    pieces = text.pieces(shown, start, end, marks)
+    return "".join(terminal.paint(piece, MATCH) if is_match else piece for piece, is_match in pieces)
 
 
 def explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:

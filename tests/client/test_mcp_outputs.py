@@ -1,16 +1,21 @@
-"""What an agent is told: pages of documents, notes, and text that cannot be forged by a document."""
+"""What an agent is told: pages of documents, notes, the tools instead of commands, and text that no document forges."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
 
+from gnoctl.commands import NAMES
 from gnoctl.mcp import output_text, pages
 from gnoctl.mcp.arguments import ReadArguments, SearchArguments, object_schema, read
 from gnoctl.mcp.bridge import describe, relayed
+from gnoctl.mcp.output_text import TOOLS, for_agent
+from gnoctl.mcp.tools import CORE
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
@@ -259,3 +264,32 @@ def test_several_documents_share_their_tokens() -> None:
         "another call, or with more `tokens`",
         f"gno://notes/a.md lines 1-1 of 1; modified {WHEN[:10]}\ntitle: A",
     ]
+
+
+OFFERED = {tool.name for tool in CORE}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_table_names_commands_and_tools_that_exist() -> None:
+    for command, said in TOOLS.items():
+        assert any(command == name or command.startswith(f"{name} ") for name in NAMES), command
+        assert said.split("`")[1] in OFFERED, said
+
+
+def test_every_command_that_has_a_tool_of_its_name_is_in_the_table() -> None:
+    named = {tool.replace("_", "-") for tool in OFFERED} & set(NAMES)
+    assert named - {"links"} <= set(TOOLS)
+
+
+def test_no_message_names_a_command_where_there_is_a_tool() -> None:
+    files = [
+        *(ROOT / "gnod").rglob("*.py"),
+        ROOT / "gnoctl" / "printing" / "wording.py",
+        ROOT / "gnoctl" / "printing" / "evidence.py",
+    ]
+    sources = [path.read_text() for path in files if path.parent.name != "evaluate"]  # no agent runs a benchmark
+    commands = {match for source in sources for match in re.findall(r"`gnoctl ([a-z][^`{}\n]*)`", source)}
+    assert {"ls", "get"} <= commands
+    left = {command for command in commands if for_agent(f"`gnoctl {command}`").startswith("`gnoctl")}
+    with_tool = {command for command in left if any(f"{command} ".startswith(f"{name} ") for name in TOOLS)}
+    assert with_tool == set()

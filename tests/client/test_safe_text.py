@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import doctest
-from types import ModuleType
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnoctl.printing import text, wording
+from gnoctl.printing import text
 from tests.client.samples import few, hostile_text
 
 
@@ -58,10 +55,3 @@ def test_a_long_path_keeps_its_end() -> None:
 
 def test_chinese_is_broken_without_spaces() -> None:
     assert [end - start for start, end in text.wrap("知識検索デーモン", 6)] == [3, 3, 2]
-
-
-@pytest.mark.parametrize("module", [text, wording])
-def test_the_examples_are_true(module: ModuleType) -> None:
-    result = doctest.testmod(module)
-    assert result.attempted
-    assert not result.failed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,6 +18,7 @@ from starlette.routing import Route
 from starlette.types import Message
 
 from gnoctl.loopback.peers import is_foreign
+from gnoctl.loopback.server import listen
 from gnoctl.web import session as sessions
 from gnoctl.web.security import DESCRIPTION, HEADERS, MAX_BODY_BYTES, Guard, refusal
 from gnoctl.web.session import WebSession
@@ -241,3 +243,19 @@ async def test_requests_at_once_are_limited() -> None:
     ended.set()
     assert await first == 200
     assert await answered(guard) == 200
+
+
+async def test_a_body_does_not_wait_until_the_client_confirms_its_header() -> None:
+    accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set_result(bool(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+        writer.close()
+
+    sock = listen(0)
+    async with await asyncio.start_server(connected, sock=sock):
+        reader, writer = await asyncio.open_connection(*sock.getsockname())
+        assert await accepted
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()

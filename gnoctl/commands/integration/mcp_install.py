@@ -7,7 +7,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from gnoctl.agents.catalogue import AGENTS, Agent
-from gnoctl.agents.installing import Address, FileEdit, ServerEntry, carry_out, command_of, name_of, plan, snippet
+from gnoctl.agents.installing import FileEdit, ServerEntry, address_of, carry_out, command_of, plan, snippet
 from gnoctl.arguments.options import option
 from gnoctl.arguments.plain_search_options import split_commas
 from gnoctl.command import JsonOptions, command
@@ -69,7 +69,7 @@ def _entry(options: InstallOptions) -> ServerEntry:
         return command_of(options.places)
     from gnoctl.mcp.token import address, token_of
 
-    return Address(name_of(options.places), address(options.port or DEFAULT_PORT), token_of(options.places))
+    return address_of(options.places, address(options.port or DEFAULT_PORT), token_of(options.places))
 
 
 def _chosen(options: InstallOptions) -> list[Agent]:
