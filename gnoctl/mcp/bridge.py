@@ -47,7 +47,7 @@ is never from gno itself. Commands of gnoctl are for the user."""
 _OVERVIEW_S = 3.0
 
 # An answer arrives word by word, but agents show only a few updates per second.
-_PAUSE_S = 0.2
+PAUSE_S = 0.2
 # Reserved expansion (RFC 6570) keeps the slashes of a path. Addresses with escaped slashes are read as well.
 _TEMPLATE = "gno://{collection}/{+path}"
 _MAX_LISTED = 1000
@@ -219,7 +219,7 @@ async def relayed(report: Report) -> AsyncIterator[OnProgress]:
             if latest[0] != reported:
                 number, reported = number + 1, latest[0]
                 await report(number, reported)
-                await asyncio.sleep(_PAUSE_S)
+                await asyncio.sleep(PAUSE_S)
 
     passing = asyncio.create_task(pass_on())
     # Other code detects a disconnected agent.
