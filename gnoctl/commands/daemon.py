@@ -349,9 +349,9 @@ def pretty(line: str, terminal: Terminal) -> str:
     colour = _COLOURS.get(level)
     padded = f"{text.line(level):<7}"
     parts = [
-        terminal.paint(text.line(when), DIM),
+        terminal.line(when, DIM),
         terminal.paint(padded, colour) if colour else padded,
-        text.line(event) + terminal.paint(text.line(fields), DIM),
+        text.line(event) + terminal.line(fields, DIM),
     ]
     return " ".join(parts) + (f"\n{text.block(str(trace))}" if trace else "")
 

@@ -128,7 +128,7 @@ def _documents(documents: list[wire.DocumentText], options: MultiGetOptions) -> 
     for at, document in enumerate(documents):
         if at:
             yield ""
-        yield terminal.paint(text.line(f"==> {document.uri} ({document.docid}) <=="), BOLD)
+        yield terminal.line(f"==> {document.uri} ({document.docid}) <==", BOLD)
         yield from _text(document, terminal, line_numbers=options.line_numbers)
 
 

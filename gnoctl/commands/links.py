@@ -84,7 +84,7 @@ def _leads(link: wire.DocumentLink) -> str:
 
 
 def _place(link: wire.DocumentLink | wire.Mention, terminal: Terminal) -> str:
-    return terminal.paint(text.line(f"{_address(link.uri)}:{link.line}"), BOLD)
+    return terminal.line(f"{_address(link.uri)}:{link.line}", BOLD)
 
 
 class MentionsOptions(LinksOptions, frozen=True, kw_only=True):
@@ -326,7 +326,7 @@ def _undo(options: MoveOptions) -> None:
 
 def _changes(found: wire.DocumentMoveResult, terminal: Terminal) -> Iterator[str]:
     for line in found.diff.splitlines():
-        yield terminal.paint(text.line(line), _COLOURS.get(line[:1], ""))
+        yield terminal.line(line, _COLOURS.get(line[:1], ""))
     for link in found.left:
         place = f"{link.uri.removeprefix(SCHEME)}:{link.line}"
         yield text.line(f"not rewritten: {place}: {link.target}: {link.problem}")

@@ -42,7 +42,7 @@ def render(result: EvidenceResult, terminal: Terminal) -> Iterator[str]:
         f"{passages} · {result.tokens:,} of {result.max_tokens:,} tokens · {result.took_ms:.0f} ms", DIM
     )
     for each in result.left_out:
-        yield terminal.paint(text.line(left_out(each)), DIM)
+        yield terminal.line(left_out(each), DIM)
     yield from corrections(result, terminal)
     yield from remarks(result, terminal)
     if result.explain:
@@ -106,7 +106,7 @@ def render_claims(result: AskVerifyResult, terminal: Terminal) -> Iterator[str]:
     if counts:
         yield terminal.paint(f"{count(len(stances), 'claim')}: {', '.join(counts)}", DIM)
     if missed := missed_by(result.freshness):
-        yield terminal.paint(text.line(missed), DIM)
+        yield terminal.line(missed, DIM)
 
 
 def stance(claim: VerifiedClaim) -> str:
@@ -129,4 +129,4 @@ def _sentence(claim: VerifiedClaim, terminal: Terminal) -> Iterator[str]:
         yield terminal.paint(terminal.clip(where), DIM)
         yield from terminal.wrap(" ".join(sentence.text.split()), INDENT)
         if sentence.citation:
-            yield terminal.paint(text.line(sentence.citation), DIM)
+            yield terminal.line(sentence.citation, DIM)

@@ -46,16 +46,16 @@ def ending(result: SearchResult, terminal: Terminal) -> Iterator[str]:
 
 def remarks(result: SearchResult | EvidenceResult | AskResult, terminal: Terminal) -> Iterator[str]:
     """Yield what a result may lack, and why."""
-    yield from (terminal.paint(text.line(hint), YELLOW) for hint in result.hints)
-    yield from (terminal.paint(text.line(f"left out: {note}"), YELLOW) for note in result.notes)
+    yield from (terminal.line(hint, YELLOW) for hint in result.hints)
+    yield from (terminal.line(f"left out: {note}", YELLOW) for note in result.notes)
     if reason := getattr(result, "lexical_only_reason", None):
-        yield terminal.paint(text.line(f"keyword search only: {reason}"), YELLOW)
+        yield terminal.line(f"keyword search only: {reason}", YELLOW)
     if missed := missed_by(result.freshness):
-        yield terminal.paint(text.line(missed), YELLOW)
+        yield terminal.line(missed, YELLOW)
 
 
 def corrections(result: SearchResult | EvidenceResult | AskResult, terminal: Terminal) -> Iterator[str]:
-    yield from (terminal.paint(text.line(line), YELLOW) for line in corrected(result.corrections))
+    yield from (terminal.line(line, YELLOW) for line in corrected(result.corrections))
 
 
 def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
