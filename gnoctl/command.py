@@ -41,8 +41,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options that every command accepts, before or after its name."""
 
     index: Annotated[
-        str | None,
-        option("--index", "Use this index [default: $GNO_INDEX, or default]", "NAME", group=GLOBAL_GROUP),
+        str | None, option("--index", "Use this index [default: $GNO_INDEX, or default]", "NAME", group=GLOBAL_GROUP)
     ] = None
     no_start: Annotated[
         bool, option("--no-start", "Do not start the daemon [also: GNO_NO_AUTOSTART=1]", group=GLOBAL_GROUP)

@@ -112,13 +112,7 @@ _ALL = (
         http=HttpForm(url="httpUrl"),
     ),
     Agent(
-        "vscode",
-        "VS Code",
-        "servers",
-        lambda: _settings("Code", "User", "mcp.json"),
-        "code",
-        more=_STDIO,
-        http=_TYPED,
+        "vscode", "VS Code", "servers", lambda: _settings("Code", "User", "mcp.json"), "code", more=_STDIO, http=_TYPED
     ),
     Agent(
         "windsurf",

@@ -103,8 +103,7 @@ class EvidenceOptions(QuestionOptions, frozen=True, kw_only=True):
     tokens: Annotated[wire.TokenLimit, option("-t, --tokens", "Return at most this many tokens")] = 1500
     limit: Annotated[int, option("-n, --limit", "Look for passages in this many documents", ge=1, le=50)] = 20
     budget: Annotated[
-        wire.BudgetSeconds,
-        option("--budget", "Time for the steps that run a model [default: 1]", "SECONDS"),
+        wire.BudgetSeconds, option("--budget", "Time for the steps that run a model [default: 1]", "SECONDS")
     ] = 1.0
 
 
@@ -124,10 +123,7 @@ def evidence(options: EvidenceOptions) -> int:
       gnoctl evidence who maintains the pumps --json | jq -r '.passages[] | "\\(.uri):\\(.line)\\n\\(.text)\\n"'
     """
     params = wire.EvidenceParams(
-        tokens=options.tokens,
-        limit=options.limit,
-        budget_s=options.budget,
-        **question_values(options),
+        tokens=options.tokens, limit=options.limit, budget_s=options.budget, **question_values(options)
     )
     result = options.call("evidence.gather", params, wire.EvidenceResult)
     options.show(result, drawn_evidence.render(result, options.terminal))

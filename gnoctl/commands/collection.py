@@ -33,8 +33,7 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
     pattern: Annotated[str, option("--pattern", "Files to index", "GLOB")] = "**/*"
     include: Annotated[list[str], option("--include", "Index only these extensions: md,txt. Repeatable", "EXT")] = []
     exclude: Annotated[
-        list[str],
-        option("--exclude", "Exclude these, instead of node_modules, build, … Repeatable", "GLOB"),
+        list[str], option("--exclude", "Exclude these, instead of node_modules, build, … Repeatable", "GLOB")
     ] = []
     language: Annotated[str | None, option("--language", "Language of all documents [default: detected]", "CODE")] = (
         None
@@ -43,17 +42,11 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
         None
     )
     egress: Annotated[
-        wire.Scope,
-        option("--egress", "How far its texts may travel to model servers: local, lan or any", "SCOPE"),
+        wire.Scope, option("--egress", "How far its texts may travel to model servers: local, lan or any", "SCOPE")
     ] = "local"
     ocr: Annotated[
         str,
-        option(
-            "--ocr",
-            "Read scans and pictures: on, off, or their languages: ru,de",
-            "SETTING",
-            complete="on|off",
-        ),
+        option("--ocr", "Read scans and pictures: on, off, or their languages: ru,de", "SETTING", complete="on|off"),
     ] = "on"
     no_gitignore: Annotated[bool, option("--no-gitignore", "Also index files that .gitignore excludes")] = False
     hidden: Annotated[bool, option("--hidden", "Also index hidden files and folders, such as .obsidian")] = False
@@ -216,10 +209,9 @@ def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[st
 class AttachOptions(JsonOptions, frozen=True, kw_only=True):
     address: Annotated[str, argument("ADDRESS", "Such as milvus+tls://host:19530/team/handbook")]
     name: Annotated[str | None, option("--name", "The name to use here [default: as in the address]", "NAME")] = None
-    egress: Annotated[
-        wire.Scope,
-        option("--egress", "How far queries may travel: local, lan or any", "SCOPE"),
-    ] = "local"
+    egress: Annotated[wire.Scope, option("--egress", "How far queries may travel: local, lan or any", "SCOPE")] = (
+        "local"
+    )
     yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 

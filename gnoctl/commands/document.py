@@ -38,8 +38,7 @@ class GetOptions(JsonOptions, frozen=True, kw_only=True):
     lines: Annotated[wire.LineNumber | None, option("-l, --lines", "Print at most this many lines")] = None
     line_numbers: LineNumbers = False
     boxes: Annotated[
-        str | None,
-        option("--boxes", "Print where these words are on the page or picture instead", "QUERY"),
+        str | None, option("--boxes", "Print where these words are on the page or picture instead", "QUERY")
     ] = None
 
 
@@ -134,8 +133,7 @@ def _documents(documents: list[wire.DocumentText], options: MultiGetOptions) -> 
 
 class LsOptions(FormatOptions, frozen=True, kw_only=True):
     scope: Annotated[
-        str | None,
-        argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
+        str | None, argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections")
     ] = None
     collection: Annotated[
         str | None,
@@ -239,8 +237,7 @@ _CONVERSATION = "application/x-conversation"
 
 class OpenOptions(Options, frozen=True, kw_only=True):
     ref: Annotated[
-        str,
-        argument("HIT", "As a search prints it: collection/path:LINE or collection/path:pPAGE; or as for get"),
+        str, argument("HIT", "As a search prints it: collection/path:LINE or collection/path:pPAGE; or as for get")
     ]
     program: Annotated[
         str | None, option("--with", "Use this program, such as 'zathura -P {page} {path}'", "COMMAND")

@@ -160,8 +160,7 @@ def _graph_lines(found: wire.LinksGraphResult, options: GraphOptions) -> Iterato
 
 class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
     scope: Annotated[
-        str | None,
-        argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
+        str | None, argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections")
     ] = None
 
 

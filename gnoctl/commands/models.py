@@ -104,8 +104,7 @@ def _size(model: wire.ModelInfo) -> str:
 
 class UseOptions(JsonOptions, frozen=True, kw_only=True):
     preset: Annotated[
-        str,
-        argument("PRESET", f"auto, none, or one of {', '.join(PRESETS)}", complete="|".join(PRESET_CHOICES)),
+        str, argument("PRESET", f"auto, none, or one of {', '.join(PRESETS)}", complete="|".join(PRESET_CHOICES))
     ]
     yes: Annotated[bool, option("-y, --yes", "With auto: download the models without asking")] = False
 

@@ -60,8 +60,7 @@ class SearchOptions(FilterOptions, frozen=True, kw_only=True):
 class ExactOptions(SearchOptions, frozen=True, kw_only=True):
     query: Annotated[list[str], declared(QUERY)]
     passages: Annotated[
-        wire.PassageLimit,
-        option("--passages", "Show up to N passages of a document [default: 1]", "N", group="Output"),
+        wire.PassageLimit, option("--passages", "Show up to N passages of a document [default: 1]", "N", group="Output")
     ] = 1
     sort: Annotated[
         str | None,

@@ -78,8 +78,7 @@ def check_running(places: IndexPaths) -> None:
         failure = last_failure(places.lock_file)
         reason = f"its last start failed: {failure}" if failure else "it starts when it is needed"
         raise DaemonNotRunning(
-            f"gnod is a service for index '{places.index}' and is not running now; {reason}",
-            {"index": places.index},
+            f"gnod is a service for index '{places.index}' and is not running now; {reason}", {"index": places.index}
         )
 
 

@@ -83,10 +83,7 @@ class _Exported(wire.NewMemory, frozen=True, kw_only=True):
 
 class ImportOptions(JsonOptions, frozen=True, kw_only=True):
     file: Annotated[str | None, argument("FILE", "An export, as JSON Lines; - reads standard input")] = None
-    session: Annotated[
-        str | None,
-        option("--from", "The session of an agent, as JSON Lines", "FILE"),
-    ] = None
+    session: Annotated[str | None, option("--from", "The session of an agent, as JSON Lines", "FILE")] = None
     namespace: Annotated[str, option("--namespace", "With --from: store the turns there", "NAME")] = "personal"
     limit: Annotated[
         Annotated[int, Meta(ge=1)] | None, option("-n, --limit", "With --from: import at most this many turns")

@@ -99,10 +99,9 @@ def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -
 
 def _below_heading(lines: Sequence[str], at: int) -> tuple[int, int]:
     """Return a heading with what is below it."""
-    below = [each for each in parts.headings(lines) if each.line >= at]
-    if not below or below[0].line != at:
-        return at, len(lines)
-    return at, next((each.line for each in below[1:] if each.level <= below[0].level), len(lines))
+    levels = {line: level for line, level, _ in parts.headings(lines) if line >= at}
+    own = levels.pop(at, 0)
+    return at, next((line for line, level in levels.items() if level <= own), len(lines))
 
 
 def _block(lines: Sequence[str], at: int) -> tuple[int, int]:
