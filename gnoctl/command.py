@@ -126,8 +126,6 @@ COMMANDS: dict[str, Command[Any]] = {}
 
 Parsed = tuple[Command[Any], Options]
 
-SHARED = frozenset(Options.__struct_fields__)
-
 
 def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
     """Register the function as the command `name`."""

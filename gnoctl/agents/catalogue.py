@@ -67,10 +67,6 @@ def _claude_home() -> Path:
     return _moved("CLAUDE_CONFIG_DIR", ".claude")
 
 
-def _zed() -> Path:
-    return _moved("XDG_CONFIG_HOME", ".config") / "zed" / "settings.json"  # this is also true on macOS
-
-
 _STDIO: dict[str, object] = {"type": "stdio"}
 _LOCAL: dict[str, object] = {"type": "local", "tools": ["*"]}
 _TYPED = HttpForm(more={"type": "http"})
@@ -122,7 +118,8 @@ _ALL = (
         "windsurf",
         http=HttpForm(url="serverUrl"),
     ),
-    Agent("zed", "Zed", "context_servers", _zed, "zed"),
+    # Also on macOS.
+    Agent("zed", "Zed", "context_servers", lambda: _moved("XDG_CONFIG_HOME", ".config") / "zed/settings.json", "zed"),
 )
 
 AGENTS = {agent.name: agent for agent in _ALL}

@@ -71,7 +71,9 @@ def restore(options: RestoreOptions) -> int:
     params = wire.IndexRestoreParams(path=_absolute(options.file), config=options.config, memories=options.memories)
     with options.connect() as daemon, options.progress() as progress:
         result = daemon.call("index.restore", params, wire.IndexRestoreResult, on_progress=progress)
-        _wait_until_closed(daemon)
+        # Until the daemon closes this connection: a new one is answered from the restored index.
+        if not wait_until(lambda: daemon.is_lost, CLOSE_TIMEOUT_S):
+            raise TimedOut("gnod has not opened the restored index yet: see `gnoctl daemon logs`")
     with options.connect() as daemon:
         status = daemon.call("index.status", wire.IndexStatusParams(), wire.IndexStatusResult)
         if status.restored_at != result.restored_at:
@@ -114,9 +116,3 @@ def _why_locked(daemon: Connection) -> str | None:
     except GnoError as error:
         return error.message
     return None
-
-
-def _wait_until_closed(daemon: Connection) -> None:
-    """Wait until the daemon closes this connection: a new one is answered from the restored index."""
-    if not wait_until(lambda: daemon.is_lost, CLOSE_TIMEOUT_S):
-        raise TimedOut("gnod has not opened the restored index yet: see `gnoctl daemon logs`")

@@ -103,14 +103,13 @@ def _add_conversations(options: AddOptions) -> int:
             options.note("No other conversations were found: name their folder, as in `gnoctl collection add FOLDER`")
         elif not options.yes and not confirmed("Index them, with keys and passwords masked?"):
             return 0
-        results = [add_and_index(daemon, _for(place, options), str(place.folder)) for place, _ in found]
+        results = []
+        for place, _ in found:
+            own = replace(options, name=place.name, include=options.include or [place.extension], no_gitignore=True)
+            results.append(add_and_index(daemon, own, str(place.folder)))
     if options.json:
         print_json([result for _, result in results])
     return max((status for status, _ in results), default=0)
-
-
-def _for(place: ConversationPlace, options: AddOptions) -> AddOptions:
-    return replace(options, name=place.name, include=options.include or [place.extension], no_gitignore=True)
 
 
 # What exports and logs are called. What is not a conversation is indexed as what it is.

@@ -22,7 +22,7 @@ from gnod.protocol.base import AnswerSource, Copy, Quote
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.evidence import AskVerifyResult, EvidencePassage, EvidenceResult, VerifiedClaim
-from gnod.protocol.index import CollectionStatus, EmbeddingStatus, IndexStatusResult
+from gnod.protocol.index import CollectionStatus, IndexStatusResult
 from gnod.protocol.links import DocumentLink, LinksGraphResult, LinksMentionsResult
 from gnod.protocol.search import AskResult, Hit, Row, SearchResult
 from gnod.types import estimated_tokens
@@ -173,7 +173,7 @@ def _link(place: str, to: Sequence[str] = (), state: str = "", target: str = "",
 
 
 def status(result: IndexStatusResult, contexts: ContextListResult) -> str:
-    about = _about(contexts)
+    about, embedding = _about(contexts), result.embedding
     head = f"{count(result.documents, 'document')} in {count(len(result.collections), 'collection')}"
     head += f"; {text.line(result.freshness.state)}"
     lines = [_collection(each, about.get(each.name)) for each in result.collections]
@@ -182,7 +182,9 @@ def status(result: IndexStatusResult, contexts: ContextListResult) -> str:
     more = len(all_failures) - len(failures) + result.errors_left_out
     notes = (
         None if lines else "no folder is indexed yet: the user adds one with `gnoctl init FOLDER`",
-        _embedding(result.embedding),
+        f"embedding is {embedding.state}: {embedding.reason}"
+        if embedding.reason and embedding.state != "idle"
+        else None,
         f"{more} more failures are not listed" if more else None,
         result.config_error,
     )
@@ -198,12 +200,6 @@ def _collection(collection: CollectionStatus, about: str | None) -> str:
     parts += [] if collection.available else [collection.reason or "its folder does not exist"]
     described = f"\n  about: {text.line(about)}" if about else ""
     return text.line(f"- {collection.name}: {', '.join(parts)} ({collection.path})") + described
-
-
-def _embedding(status: EmbeddingStatus) -> str | None:
-    if status.reason and status.state != "idle":
-        return f"embedding is {status.state}: {status.reason}"
-    return None
 
 
 def _about(contexts: ContextListResult) -> dict[str, str]:
