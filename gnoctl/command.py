@@ -55,7 +55,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def terminal(self) -> Terminal:
-        """Return what standard output can show."""
         return detect(no_color=self.no_color)
 
     @property
@@ -154,6 +153,5 @@ def announce_start(places: IndexPaths, pid: int) -> None:
 
 
 def announce_wait(places: IndexPaths) -> None:
-    """Say that the daemon has not answered yet."""
     holder = holder_of(places.lock_file)
     note(f"waiting for gnod (pid {holder.pid if holder else 'unknown'}) …")

@@ -364,7 +364,6 @@ def _local(timestamp: str) -> str:
 
 
 def tail(log: Path, count: int) -> list[str]:
-    """Return the last lines of the log."""
     with _opened(log) as file:
         return [line.rstrip("\n") for line in deque(file, maxlen=count)]
 

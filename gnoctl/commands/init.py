@@ -112,7 +112,6 @@ def _ask_folder(daemon: Connection) -> tuple[str, str | None] | None:
 
 
 def _described(found: wire.CollectionPreviewResult) -> Iterator[str]:
-    """Yield what adding a folder would index."""
     read = [each for each in found.kinds if each.is_read]
     total = count(sum(each.files for each in read), "file")
     kinds = [f"{each.kind} {each.files:,}" for each in read[:_MOST_KINDS]]

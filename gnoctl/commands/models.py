@@ -367,7 +367,6 @@ def _agreed(wanted: list[wire.PresetModel], *, yes: bool, asks: bool) -> bool:
 
 
 def _pulled(result: wire.ModelsPullResult) -> Iterator[str]:
-    """Yield a line for each model of a pull."""
     for model in result.models:
         if model.path == model.uri:
             yield text.line(f"the present model of {model.uri} is accepted: everything is embedded again")

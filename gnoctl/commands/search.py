@@ -95,7 +95,6 @@ class ExactOptions(SearchOptions, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> dict[str, object]:
-        """The query, and how its results are shown."""
         return {
             "query": self.text,
             "passages": self.passages,

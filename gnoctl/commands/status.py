@@ -185,7 +185,6 @@ def _ocr(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
 
 
 def _endpoints(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
-    """Say what goes where."""
     places = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
     for endpoint in result.endpoints:
         server = (

@@ -69,7 +69,6 @@ def serve(places: IndexPaths, *, start: bool, wire: TextIO, tools: Sequence[Tool
 
 
 def prepare() -> None:
-    """Set up the process for a long life."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="gnoctl mcp: %(message)s")
     gc.enable()  # __main__ disables it for short commands
     gc.freeze()

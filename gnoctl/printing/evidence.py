@@ -117,7 +117,6 @@ def stance(claim: VerifiedClaim) -> str:
 
 
 def citation(checked: CheckedCitation) -> str:
-    """Return a citation and its state."""
     moved = f" to {at_lines(checked.line, checked.end_line)}" if checked.state == "moved" else ""
     return f"{checked.citation}: {checked.state}{moved}"
 

@@ -150,7 +150,6 @@ def marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], termi
 
 
 def explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
-    """Yield the lines of what a result says of its stages."""
     for name, value in explain.items():
         if name == "stages" and isinstance(value, list):
             yield from map(_stage, value)

@@ -80,7 +80,6 @@ def clip_start(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Fill `text` with spaces to `width` cells."""
     space = " " * max(0, width - cells(text))
     return space + text if right else text + space
 

@@ -60,7 +60,6 @@ class Service:
 
 
 def service_of(places: IndexPaths) -> Systemd | Launchd:
-    """Return the service of an index, installed or not."""
     if sys.platform == "darwin":
         from gnoctl.service.launchd import Launchd
 

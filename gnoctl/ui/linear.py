@@ -73,7 +73,6 @@ class Dialogue:
         self._guard(self._greet)
 
     def take(self, line: str) -> None:
-        """Answer one line of the user."""
         line = line.strip()
         if line.isdecimal():
             self._guard(lambda: self._open(self._hit(line)))

@@ -83,7 +83,6 @@ class ResultList(Scrolling, can_focus=False):
 
     @property
     def page(self) -> int:
-        """Return how many hits are visible."""
         return max(1, self.size.height // LINES)
 
     def render_line(self, y: int) -> Strip:

@@ -128,7 +128,6 @@ async def pull(request: Request, client: AsyncClient, network: dict[str, str]) -
 
 
 async def _lines(client: AsyncClient, method: str, params: Params, result: type[Result]) -> AsyncGenerator[bytes]:
-    """Yield the progress, then the result or the error."""
     progress: asyncio.Queue[ProgressValue | None] = asyncio.Queue()
     asking = asyncio.ensure_future(client.call(method, params, result, on_progress=progress.put_nowait))
     asking.add_done_callback(lambda _: progress.put_nowait(None))

@@ -95,8 +95,6 @@ def is_signed_in(headers: Headers, session: WebSession) -> bool:
 
 
 class Guard:
-    """Wraps the application."""
-
     def __init__(
         self,
         app: ASGIApp,

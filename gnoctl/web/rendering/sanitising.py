@@ -96,8 +96,6 @@ _MATHML_ATTRIBUTES = {
 
 
 class Inserts:
-    """The inserts of one part."""
-
     def __init__(self) -> None:
         self._secret = secrets.token_hex(12)
         self._parts: list[str] = []
