@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -48,7 +49,7 @@ class ServiceState(NamedTuple):
     files: list[str]
 
 
-class Service:
+class Service(ABC):
     """What both services have. `files`: what `write` writes."""
 
     manager: str
@@ -57,6 +58,27 @@ class Service:
     def is_installed(self) -> bool:
         """Return whether the manager knows it. Runs no program, so it is fast."""
         return self.files[0].exists()
+
+    @abstractmethod
+    def missing(self) -> str | None:
+        """Return why the manager cannot run services of this user; None: it can."""
+
+    @abstractmethod
+    def seen(self) -> tuple[bool, int | None]:
+        """Ask the manager whether it starts the service, and for the process id; None: it is not running."""
+
+    def state(self) -> ServiceState:
+        missing = self.missing()
+        starts, pid = (False, None) if missing else self.seen()
+        return ServiceState(
+            manager=self.manager,
+            unavailable=missing,
+            installed=self.is_installed(),
+            starts=starts,
+            running=pid is not None,
+            pid=pid or 0,
+            files=[str(path) for path in self.files if path.exists()],
+        )
 
 
 def service_of(places: IndexPaths) -> Systemd | Launchd:

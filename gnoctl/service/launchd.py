@@ -15,7 +15,6 @@ from gnoctl.service import (
     MARK,
     STARTED_BY_GNOCTL,
     Service,
-    ServiceState,
     daemon_command,
     environment,
     shipped,
@@ -25,7 +24,6 @@ from gnod.errors import Unavailable
 from gnod.paths import IndexPaths
 from gnod.private import private_folder
 
-MANAGER = "launchd"
 # gnod.daemon.notify recognises the service by this prefix.
 LABEL = "local.gnod."
 
@@ -34,7 +32,7 @@ _PID = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
 
 
 class Launchd(Service):
-    manager = MANAGER
+    manager = "launchd"
 
     def __init__(self, places: IndexPaths) -> None:
         self._places = places
@@ -65,19 +63,10 @@ class Launchd(Service):
     def remove(self) -> None:
         self.files[0].unlink(missing_ok=True)
 
-    def state(self) -> ServiceState:
-        missing = self.missing()
-        shown = None if missing else self._run("print", self._target)
-        pid = _PID.search(shown.stdout) if shown else None
-        return ServiceState(
-            manager=MANAGER,
-            unavailable=missing,
-            installed=self.is_installed(),
-            starts=shown is not None and shown.returncode == 0,
-            running=pid is not None,
-            pid=int(pid[1]) if pid else 0,
-            files=[str(path) for path in self.files if path.exists()],
-        )
+    def seen(self) -> tuple[bool, int | None]:
+        shown = self._run("print", self._target)
+        pid = _PID.search(shown.stdout)
+        return shown.returncode == 0, int(pid[1]) if pid else None
 
     def text(self) -> str:
         agent: dict[str, Any] = plistlib.loads(shipped("launchd/gnod.plist").encode())
@@ -99,7 +88,6 @@ class Launchd(Service):
         return self._run("print", self._target).returncode == 0
 
     def missing(self) -> str | None:
-        """Return why the manager cannot run services of this user; None: it can."""
         if shutil.which("launchctl") is None:
             return f"launchd is not installed: {STARTED_BY_GNOCTL}"
         if self._run("print", self._domain).returncode:

@@ -11,7 +11,6 @@ from gnoctl.service import (
     MARK,
     STARTED_BY_GNOCTL,
     Service,
-    ServiceState,
     daemon_command,
     environment,
     shipped,
@@ -21,8 +20,6 @@ from gnod.errors import Unavailable
 from gnod.folders import DEFAULT_INDEX
 from gnod.paths import IndexPaths
 
-MANAGER = "systemd"
-
 # The start may upgrade an index, and the unit has its own limits for a daemon that hangs.
 _TIMEOUT_S = 1000.0
 
@@ -30,7 +27,7 @@ _TIMEOUT_S = 1000.0
 class Systemd(Service):
     """The units of one index: `gnod.socket` and `gnod.service`, or `gnod-work.socket` and `gnod-work.service`."""
 
-    manager = MANAGER
+    manager = "systemd"
 
     def __init__(self, places: IndexPaths) -> None:
         self._places = places
@@ -79,23 +76,13 @@ class Systemd(Service):
             _systemctl("daemon-reload")
             _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
 
-    def state(self) -> ServiceState:
-        missing = self.missing()
-        socket = {} if missing else _properties(self.socket_unit)
-        service = {} if missing else _properties(self.service_unit)
+    def seen(self) -> tuple[bool, int | None]:
+        socket, service = _properties(self.socket_unit), _properties(self.service_unit)
+        starts = socket.get("ActiveState") == "active" or service.get("UnitFileState") == "enabled"
         running = service.get("ActiveState") in ("active", "reloading")
-        return ServiceState(
-            manager=MANAGER,
-            unavailable=missing,
-            installed=self.is_installed(),
-            starts=socket.get("ActiveState") == "active" or service.get("UnitFileState") == "enabled",
-            running=running,
-            pid=int(service.get("MainPID", "0")) if running else 0,
-            files=[str(path) for path in self.files if path.exists()],
-        )
+        return starts, int(service.get("MainPID", "0")) if running else None
 
     def missing(self) -> str | None:
-        """Return why the manager cannot run services of this user; None: it can."""
         if shutil.which("systemctl") is None:
             return f"systemd is not installed: {STARTED_BY_GNOCTL}"
         done = _run("show-environment")
