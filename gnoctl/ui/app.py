@@ -146,6 +146,7 @@ class UserInterface(App[str]):
         self._note = ""
         self._links: LinkPane | None = None
         self._copied: tuple[str, int] = ("", 0)
+        self._bars: dict[str, Bar] = {}
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -162,6 +163,8 @@ class UserInterface(App[str]):
     def on_mount(self) -> None:
         self.results, self.preview = self.query_one(ResultList), self.query_one(PreviewPane)
         self.input = self.query_one(Query)
+        # An event of the daemon may come while the screen is being taken down, and its widgets are not found any more.
+        self._bars = {str(bar.id): bar for bar in self.query(Bar)}
         self.input.cursor_blink = False  # a terminal must stay silent while nobody types
         self.input.focus()
         self._show_top()
@@ -362,20 +365,20 @@ class UserInterface(App[str]):
 
     def _show_state(self) -> None:
         self.session.has_models = self.watched.has_models
-        self.query_one("#status", Bar).show(bars.status(self.watched, self.session))
+        self._bars["status"].show(bars.status(self.watched, self.session))
         self._show_empty()
 
     def _show_found(self) -> None:
-        self.query_one("#found", Bar).show(bars.found(self.session, self._note))
+        self._bars["found"].show(bars.found(self.session, self._note))
 
     def _show_empty(self) -> None:
         self.results.notice = bars.empty(self.watched, self.session)
 
     def _show_top(self) -> None:
-        self.query_one("#mode", Bar).update(Text(f"{self.session.mode} › "))
+        self._bars["mode"].update(Text(f"{self.session.mode} › "))
         self._show_narrowing()
 
     def _show_narrowing(self) -> None:
-        bar, shown = self.query_one("#narrowing", Bar), text.line(str(self.session.narrowing))
+        bar, shown = self._bars["narrowing"], text.line(str(self.session.narrowing))
         if str(bar.content) != shown:
             bar.update(Text(shown))
