@@ -148,10 +148,10 @@ def address_of(places: IndexPaths, url: str, token: str) -> ServerEntry:
     def values(agent: Agent, old: Mapping[str, object]) -> dict[str, object]:
         if agent.http is None:
             raise Refused(f"{agent.title} only starts commands: install it without --http")
-        form = agent.http
-        headers = old.get(form.headers)
+        url_name, headers_name, more = agent.http
+        headers = old.get(headers_name)
         authorized = {**(headers if isinstance(headers, dict) else {}), "Authorization": f"Bearer {token}"}
-        return {**old, **form.more, form.url: url, form.headers: authorized}
+        return {**old, **more, url_name: url, headers_name: authorized}
 
     return ServerEntry(_name_of(places), values, frozenset({"command", "args", "env"}))
 

@@ -155,9 +155,9 @@ class LinkPane(ModalScreen[None]):
 
     async def _answered(self, question: LinkRequest) -> list[Section]:
         try:
-            return sections(await self._daemon.call(question.method, question.params, question.result))
+            return sections(await self._daemon.call(*question))
         except GnoError as error:
-            return [Section(_NAMES[question.method], [], text.line(error.message))]
+            return [Section(_NAMES[question[0]], [], text.line(error.message))]
 
     def _show(self, shown: list[Section], cursor: int | None) -> None:
         before = self.selected

@@ -215,8 +215,8 @@ def test_each_agent_gets_an_address_in_its_own_form(name: str, home: Path, gnoct
     installed = servers(name)["gno"]
     form = AGENTS[name].http
     assert form
-    assert installed[form.url] == "http://127.0.0.1:4700/mcp"
-    assert installed[form.headers]["Authorization"].startswith("Bearer ")
+    assert installed[form[0]] == "http://127.0.0.1:4700/mcp"
+    assert installed[form[1]]["Authorization"].startswith("Bearer ")
     before = AGENTS[name].file().read_bytes()
     assert "already configured" in gnoctl("mcp", "install", "--agent", name, "--http", "--port", "4700").out
     assert AGENTS[name].file().read_bytes() == before
