@@ -85,7 +85,6 @@ class BugReport:
         self._packages = dict(_packages())
 
     def text(self, places: IndexPaths) -> str:
-        """Return the report as Markdown."""
         config = self._asked("doctor.config", NoParams(), DoctorConfigResult)  # first: it has the commands
         sections = {
             "Versions": _versions() | {"packages": self._packages},

@@ -9,6 +9,8 @@ def why(options: WhyOptions) -> None:
 
 from __future__ import annotations
 
+import os
+import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Generic, NamedTuple, TypeVar
@@ -32,14 +34,14 @@ if TYPE_CHECKING:
 R = TypeVar("R", bound=Result)
 
 GLOBAL_GROUP = "Global options"
+_POLL_S = 0.03
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
     """The options that every command accepts, before or after its name."""
 
     index: Annotated[
-        str | None,
-        option("--index", "Use this index [default: $GNO_INDEX, or default]", "NAME", group=GLOBAL_GROUP),
+        str | None, option("--index", "Use this index [default: $GNO_INDEX, or default]", "NAME", group=GLOBAL_GROUP)
     ] = None
     no_start: Annotated[
         bool, option("--no-start", "Do not start the daemon [also: GNO_NO_AUTOSTART=1]", group=GLOBAL_GROUP)
@@ -53,8 +55,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def terminal(self) -> Terminal:
-        """Return what standard output can show."""
         return detect(no_color=self.no_color)
+
+    @property
+    def may_start(self) -> bool:
+        """Return whether a program that runs for long may start the daemon."""
+        return not (self.no_start or os.environ.get("GNO_NO_AUTOSTART"))
 
     def connect(self) -> Connection:
         """Return a connection to the daemon; start the daemon if it is not running and may be started."""
@@ -119,8 +125,6 @@ COMMANDS: dict[str, Command[Any]] = {}
 
 Parsed = tuple[Command[Any], Options]
 
-SHARED = frozenset(Options.__struct_fields__)
-
 
 def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
     """Register the function as the command `name`."""
@@ -132,6 +136,16 @@ def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
     return register
 
 
+def wait_until(is_done: Callable[[], object], timeout_s: float) -> bool:
+    """Return whether it was done in time."""
+    deadline = time.monotonic() + timeout_s
+    while not is_done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
+
+
 def announce_start(places: IndexPaths, pid: int) -> None:
     """Say that a daemon runs now, and how to stop it."""
     stop = f"{gnoctl(places)} daemon stop"
@@ -139,6 +153,5 @@ def announce_start(places: IndexPaths, pid: int) -> None:
 
 
 def announce_wait(places: IndexPaths) -> None:
-    """Say that the daemon has not answered yet."""
     holder = holder_of(places.lock_file)
     note(f"waiting for gnod (pid {holder.pid if holder else 'unknown'}) …")

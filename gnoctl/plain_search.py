@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from gnoctl.arguments.parser import Misused
 from gnoctl.arguments.parser import parse as parse_options
@@ -41,21 +41,12 @@ class JsonObject(dict):  # type: ignore[type-arg]
     __getattr__ = dict.get
 
 
-class Plain(NamedTuple):
-    """A plain search as it was typed."""
-
-    method: str
-    params: dict[str, object]
-    is_json: bool
-
-
 def run(words: list[str]) -> int | None:
     """Search, print the hits, and return the exit status; None if the command is not a plain search, or has no hits."""
-    plain = parse(words)
-    if plain is None or (plain.is_json and sys.stdout.isatty()):
+    if (plain := parse(words)) is None:
         return None
-    result = _ask(plain)
-    if result is None:
+    method, params, is_json = plain
+    if (is_json and sys.stdout.isatty()) or (result := _ask(method, params)) is None:
         return None
     # Import them here, because the other commands do not need them.
     from gnoctl.other_version import note_once
@@ -63,7 +54,7 @@ def run(words: list[str]) -> int | None:
     from gnoctl.printing.hits import render
     from gnoctl.printing.terminal import detect
 
-    if plain.is_json:
+    if is_json:
         print(text.escaped(result.decode()))
         note_once()
         return int(b'"hits":[]' in result)
@@ -78,8 +69,9 @@ def run(words: list[str]) -> int | None:
     return 0
 
 
-def parse(words: list[str]) -> Plain | None:
-    """Return the search that the words ask for; None for any other command line."""
+def parse(words: list[str]) -> tuple[str, dict[str, object], bool] | None:
+    """Return the method and its parameters that the words ask for, and whether they ask for JSON; None for any other
+    command line."""
     if not words or words[0] not in _METHODS:
         return None
     try:
@@ -95,10 +87,10 @@ def parse(words: list[str]) -> Plain | None:
         params["loose"] = is_json
     if names := split_commas(given.get("collections", [])):
         params["collections"] = names
-    return Plain(_METHODS[words[0]], params, is_json)
+    return _METHODS[words[0]], params, is_json
 
 
-def _ask(plain: Plain) -> bytes | None:
+def _ask(method: str, params: dict[str, object]) -> bytes | None:
     """Return the daemon's result; None if it does not run, or as `_result`."""
     import json
     import socket
@@ -109,7 +101,7 @@ def _ask(plain: Plain) -> bytes | None:
     if not index.replace("-", "").replace("_", "").isalnum():
         return None
     try:
-        message = {"jsonrpc": "2.0", "id": 1, "method": plain.method, "params": plain.params}
+        message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         request = json.dumps(message, ensure_ascii=False)
         with socket.socket(socket.AF_UNIX) as daemon:
             daemon.settimeout(_CONNECT_TIMEOUT_S)

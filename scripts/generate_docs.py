@@ -26,7 +26,7 @@ from gnoctl.arguments.options import specs
 from gnoctl.arguments.parser import Spec
 from gnoctl.arguments.plain_search_options import FILTERS, JSON
 from gnoctl.arguments.shared_options import FilterOptions
-from gnoctl.command import SHARED, Options
+from gnoctl.command import Options
 from gnoctl.commands import ALIASES, GROUPS, NAMES, PANELS, load
 from gnoctl.printing.output import EXIT_NOTHING
 from gnod import errors
@@ -380,7 +380,9 @@ def _summary(name: str) -> str:
 
 def _command(name: str) -> str:
     command = load(name)
-    declared = [spec for spec in specs(command.options) if spec.name not in SHARED and not _is_json(spec)]
+    declared = [
+        spec for spec in specs(command.options) if spec.name not in Options.__struct_fields__ and not _is_json(spec)
+    ]
     filters = [spec for spec in declared if spec.group == FILTERS] if issubclass(command.options, FilterOptions) else []
     listed = sorted((spec for spec in declared if spec not in filters), key=lambda spec: GROUP_ORDER.index(spec.group))
     aliases = [f"`gnoctl {alias}`" for alias, target in ALIASES.items() if target == name]

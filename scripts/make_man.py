@@ -19,7 +19,7 @@ from gnoctl.arguments.command_line import VERSION
 from gnoctl.arguments.help import GROUP_ORDER, START, SUMMARY, split_help, summary, usage
 from gnoctl.arguments.options import specs
 from gnoctl.arguments.parser import Spec
-from gnoctl.command import SHARED, Options
+from gnoctl.command import Options
 from gnoctl.commands import NAMES, PANELS, load
 from gnoctl.commands.integration.completion import VARIABLE
 from gnod import __version__
@@ -84,7 +84,7 @@ def _command(name: str) -> Iterator[str]:
     for place, (prose, examples) in enumerate(split_help(load(name).help)):
         yield from (".PP", _text(prose)) if place else (_text(prose),)
         yield from (".PP", ".EX", *map(_text, examples), ".EE") if examples else ()
-    declared = [spec for spec in specs(load(name).options) if spec.name not in SHARED]
+    declared = [spec for spec in specs(load(name).options) if spec.name not in Options.__struct_fields__]
     for group in GROUP_ORDER:
         chosen = [spec for spec in declared if spec.group == group]
         yield from (f".SS {group}", *_options(chosen)) if chosen else ()

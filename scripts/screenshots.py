@@ -82,7 +82,7 @@ async def terminal() -> str:
         while not interface.watched.models:
             await pilot.pause(0.1)
         interface.input.value = QUERY
-        while not (interface.session.result and interface.session.result.mode == "query"):
+        while not (interface.session.result and interface.session.result.mode == "hybrid"):
             await pilot.pause(0.1)
         while interface.preview.document is None:
             await pilot.pause(0.1)

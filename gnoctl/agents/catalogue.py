@@ -9,13 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-
-class HttpForm(NamedTuple):
-    """The names of the address and of the headers in an entry, and what is added."""
-
-    url: str = "url"
-    headers: str = "headers"
-    more: dict[str, object] = {}
+HttpForm = tuple[str, str, dict[str, object]]
+"""The names of the address and of the headers in an entry, and what is added."""
 
 
 class Agent(NamedTuple):
@@ -33,7 +28,7 @@ class Agent(NamedTuple):
     home: Callable[[], Path] | None = None
     format: Literal["json", "toml"] = "json"
     more: dict[str, object] = {}
-    http: HttpForm | None = HttpForm()
+    http: HttpForm | None = ("url", "headers", {})
 
     def is_installed(self) -> bool:
         file = self.file()
@@ -67,13 +62,9 @@ def _claude_home() -> Path:
     return _moved("CLAUDE_CONFIG_DIR", ".claude")
 
 
-def _zed() -> Path:
-    return _moved("XDG_CONFIG_HOME", ".config") / "zed" / "settings.json"  # this is also true on macOS
-
-
 _STDIO: dict[str, object] = {"type": "stdio"}
 _LOCAL: dict[str, object] = {"type": "local", "tools": ["*"]}
-_TYPED = HttpForm(more={"type": "http"})
+_TYPED: HttpForm = ("url", "headers", {"type": "http"})
 
 _ALL = (
     Agent("claude-code", "Claude Code", "mcpServers", _claude_code, "claude", _claude_home, more=_STDIO, http=_TYPED),
@@ -91,7 +82,7 @@ _ALL = (
         lambda: _moved("CODEX_HOME", ".codex") / "config.toml",
         "codex",
         format="toml",
-        http=HttpForm(headers="http_headers"),
+        http=("url", "http_headers", {}),
     ),
     Agent(
         "copilot",
@@ -100,7 +91,7 @@ _ALL = (
         lambda: _moved("COPILOT_HOME", ".copilot") / "mcp-config.json",
         "copilot",
         more=_LOCAL,
-        http=HttpForm(more={"type": "http", "tools": ["*"]}),
+        http=("url", "headers", {"type": "http", "tools": ["*"]}),
     ),
     Agent("cursor", "Cursor", "mcpServers", lambda: _home(".cursor", "mcp.json"), "cursor"),
     Agent(
@@ -109,16 +100,10 @@ _ALL = (
         "mcpServers",
         lambda: _home(".gemini", "settings.json"),
         "gemini",
-        http=HttpForm(url="httpUrl"),
+        http=("httpUrl", "headers", {}),
     ),
     Agent(
-        "vscode",
-        "VS Code",
-        "servers",
-        lambda: _settings("Code", "User", "mcp.json"),
-        "code",
-        more=_STDIO,
-        http=_TYPED,
+        "vscode", "VS Code", "servers", lambda: _settings("Code", "User", "mcp.json"), "code", more=_STDIO, http=_TYPED
     ),
     Agent(
         "windsurf",
@@ -126,9 +111,10 @@ _ALL = (
         "mcpServers",
         lambda: _home(".codeium", "windsurf", "mcp_config.json"),
         "windsurf",
-        http=HttpForm(url="serverUrl"),
+        http=("serverUrl", "headers", {}),
     ),
-    Agent("zed", "Zed", "context_servers", _zed, "zed"),
+    # Also on macOS.
+    Agent("zed", "Zed", "context_servers", lambda: _moved("XDG_CONFIG_HOME", ".config") / "zed/settings.json", "zed"),
 )
 
 AGENTS = {agent.name: agent for agent in _ALL}

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +31,15 @@ class FileEdit(NamedTuple):
         if self.old == self.new:
             return "unchanged"
         return "created" if self.old is None else "changed"
+
+
+class ServerEntry(NamedTuple):
+    """What is added to an agent's settings. `name`: of the server there. `values`: the members of the entry, with the
+    additional ones of an old entry; raises Refused. `foreign`: members that only the other kind of entry has."""
+
+    name: str
+    values: Callable[[Agent, Mapping[str, object]], dict[str, object]]
+    foreign: frozenset[str]
 
 
 def plan(agent: Agent, entry: ServerEntry) -> FileEdit:
@@ -68,7 +77,7 @@ def carry_out(change: FileEdit) -> None:
 def snippet(agent: Agent, entry: ServerEntry) -> str:
     """Return the entry as it looks in an empty file. A change is also shown like this, because the lines around it may
     contain secrets of other servers."""
-    values = entry.values(agent)
+    values = entry.values(agent, {})
     if agent.format == "toml":
         return toml_table.render((agent.table, entry.name), values)
     return jsonc.with_value("{\n}\n", (agent.table, entry.name), values)
@@ -113,72 +122,42 @@ _PATHS = (
 _SWITCHES = ("GNO_NO_AUTOSTART", "GNO_OFFLINE")
 
 
-class LaunchEntry(NamedTuple):
-    """An entry with which the agent starts a bridge. `name`: of the server in the agent's settings."""
+def command_of(places: IndexPaths) -> ServerEntry:
+    """Return the entry with which an agent starts the bridge to the daemon of an index."""
+    command, *words = _program()
+    index = [] if places.index == DEFAULT_INDEX else ["--index", places.index]
+    own = {"command": command, "args": [*words, *index, "mcp"]}
+    environment = {
+        **{name: _absolute(value) for name in _PATHS if (value := os.environ.get(name))},
+        **{name: value for name in _SWITCHES if (value := os.environ.get(name))},
+    }
 
-    name: str
-    command: str
-    args: list[str]
-    env: dict[str, str]
-
-    @property
-    def foreign(self) -> frozenset[str]:
-        """The members that only an address has."""
-        return frozenset({"url", "httpUrl", "serverUrl", "headers", "http_headers"})
-
-    def values(self, agent: Agent, old: Mapping[str, object] = {}) -> dict[str, object]:
-        """Return the new entry, with the additional members of an `old` one."""
-        kept = dict(old)
+    def values(agent: Agent, old: Mapping[str, object]) -> dict[str, object]:
+        kept = {key: value for key, value in old.items() if key not in own}
         env = kept.get("env")
-        if self.env or env:
-            kept["env"] = {**(env if isinstance(env, dict) else {}), **self.env}
-        values = {**agent.more, "command": self.command, "args": self.args}
-        return values | {key: value for key, value in kept.items() if key not in ("command", "args")}
+        if environment or env:
+            kept["env"] = {**(env if isinstance(env, dict) else {}), **environment}
+        return agent.more | own | kept
+
+    return ServerEntry(_name_of(places), values, frozenset({"url", "httpUrl", "serverUrl", "headers", "http_headers"}))
 
 
-class Address(NamedTuple):
-    """An entry with the address of a bridge that runs, and the token that it asks for."""
+def address_of(places: IndexPaths, url: str, token: str) -> ServerEntry:
+    """Return the entry with the address of a bridge that runs, and the token that it asks for."""
 
-    name: str
-    url: str
-    token: str
-
-    @property
-    def foreign(self) -> frozenset[str]:
-        """The members that only a command has."""
-        return frozenset({"command", "args", "env"})
-
-    def values(self, agent: Agent, old: Mapping[str, object] = {}) -> dict[str, object]:
-        """Return the new entry, with the additional members of an `old` one. Raises Refused."""
+    def values(agent: Agent, old: Mapping[str, object]) -> dict[str, object]:
         if agent.http is None:
             raise Refused(f"{agent.title} only starts commands: install it without --http")
-        form = agent.http
-        headers = old.get(form.headers)
-        authorized = {**(headers if isinstance(headers, dict) else {}), "Authorization": f"Bearer {self.token}"}
-        return {**old, **form.more, form.url: self.url, form.headers: authorized}
+        url_name, headers_name, more = agent.http
+        headers = old.get(headers_name)
+        authorized = {**(headers if isinstance(headers, dict) else {}), "Authorization": f"Bearer {token}"}
+        return {**old, **more, url_name: url, headers_name: authorized}
+
+    return ServerEntry(_name_of(places), values, frozenset({"command", "args", "env"}))
 
 
-ServerEntry = LaunchEntry | Address
-
-
-def name_of(places: IndexPaths) -> str:
-    """Return the name of an index's server in the settings of agents."""
+def _name_of(places: IndexPaths) -> str:
     return "gno" if places.index == DEFAULT_INDEX else f"gno-{places.index}"
-
-
-def command_of(places: IndexPaths) -> LaunchEntry:
-    """Return the entry that starts the bridge to the daemon of an index."""
-    program, *words = _program()
-    index = [] if places.index == DEFAULT_INDEX else ["--index", places.index]
-    return LaunchEntry(
-        name=name_of(places),
-        command=program,
-        args=[*words, *index, "mcp"],
-        env={
-            **{name: _absolute(value) for name in _PATHS if (value := os.environ.get(name))},
-            **{name: value for name in _SWITCHES if (value := os.environ.get(name))},
-        },
-    )
 
 
 def _program() -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext, suppress
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 from gnoctl.arguments.options import build, specs
 from gnoctl.arguments.parser import Misused, Spec, did_you_mean, parse, scan
@@ -15,16 +15,9 @@ HELP = Spec(("-h", "--help"), "Print help", "", group=GLOBAL_GROUP, name="help",
 VERSION = Spec(("--version",), "Print the version", "", group=GLOBAL_GROUP, name="version", kind=bool)
 
 
-class LineStart(NamedTuple):
-    """The beginning of a command line. `name`: the command, if there is one; `rest`: the words after it."""
-
-    values: dict[str, Any]
-    name: str | None
-    rest: list[str]
-
-
-def begin(words: list[str]) -> LineStart:
-    """Read the words up to the name of the command. Raises UsageError."""
+def begin(words: list[str]) -> tuple[dict[str, Any], str | None, list[str]]:
+    """Read the words up to the name of the command. Return the values of the options, the name of the command if there
+    is one, and the words after it. Raises UsageError."""
     place = "gnoctl"
     try:
         values, rest = scan(words, [*specs(Options), VERSION], stop_at_word=True)
@@ -39,7 +32,7 @@ def begin(words: list[str]) -> LineStart:
     except Misused as error:
         _explain(error, place)
     name = longest_name(rest)
-    return LineStart(values, name, rest[len(name.split()) :] if name else rest)
+    return values, name, rest[len(name.split()) :] if name else rest
 
 
 def read(words: list[str]) -> Parsed:

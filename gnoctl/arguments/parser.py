@@ -35,21 +35,15 @@ class Misused(Exception):
         self.hint = hint
 
 
-class Scanned(NamedTuple):
-    """`rest`: the words that are not options; if the scan stopped at one, it and all that follow."""
-
-    values: dict[str, Any]
-    rest: list[str]
-
-
 def parse(words: list[str], declared: list[Spec]) -> dict[str, Any]:
     """Return the values that the words give, by the name of their option. Raises Misused."""
     values, plain = scan(words, declared)
     return values | _place(plain, [spec for spec in declared if not spec.flags])
 
 
-def scan(words: list[str], declared: list[Spec], *, stop_at_word: bool = False) -> Scanned:
-    """Read the options, up to `--` or with `stop_at_word` the first word that is not an option. Raises Misused."""
+def scan(words: list[str], declared: list[Spec], *, stop_at_word: bool = False) -> tuple[dict[str, Any], list[str]]:
+    """Read the options, up to `--` or with `stop_at_word` the first word that is not an option. Return their values,
+    and the other words: those that are not options, and all that follow the end. Raises Misused."""
     by_flag = {flag: spec for spec in declared for flag in spec.flags}
     values: dict[str, Any] = {}
     plain: list[str] = []
@@ -62,8 +56,8 @@ def scan(words: list[str], declared: list[Spec], *, stop_at_word: bool = False) 
         if word != "--":
             plain.append(word)
         if word == "--" or stop_at_word:
-            return Scanned(values, plain + waiting[::-1])
-    return Scanned(values, plain)
+            return values, plain + waiting[::-1]
+    return values, plain
 
 
 def _take(word: str, waiting: list[str], by_flag: dict[str, Spec], values: dict[str, Any]) -> None:

@@ -48,7 +48,6 @@ class FilterOptions(DocumentFilterOptions, frozen=True, kw_only=True):
 
 
 def filter_values(options: DocumentFilterOptions) -> dict[str, object]:
-    """Return the wire's parameters."""
     kind = FilterOptions if isinstance(options, FilterOptions) else DocumentFilterOptions
     names = (name for name in kind.__struct_fields__ if name not in JsonOptions.__struct_fields__)
     values = {name: getattr(options, name) for name in names}
@@ -100,7 +99,7 @@ def print_documents(
     elif format == "json":
         print_json(result)
     elif format == "paths" or format == "paths0":
-        from gnoctl.printing.file_paths import write_paths
+        from gnoctl.printing.records import write_paths
 
         write_paths((document.source for document in documents), has_nulls=format == "paths0")
     else:

@@ -11,7 +11,6 @@ from gnoctl.arguments.standard_input import given_text
 from gnoctl.command import command
 from gnoctl.printing import answers as drawn_answers
 from gnoctl.printing import evidence as drawn_evidence
-from gnoctl.printing import verified
 from gnoctl.printing.output import EXIT_NOTHING
 from gnod.errors import UsageError
 from gnod.protocol import evidence as wire
@@ -95,7 +94,7 @@ def _verify(options: AskOptions) -> int:
     params = wire.AskVerifyParams(**values)
     with options.connect() as daemon, options.progress(quiet=options.json) as progress:
         result = daemon.call("ask.verify", params, wire.AskVerifyResult, on_progress=progress)
-    options.show(result, verified.render(result, options.terminal))
+    options.show(result, drawn_evidence.render_claims(result, options.terminal))
     stands = all(each.stance == "supported" for each in result.claims)
     return 0 if stands and all(each.state in ("unchanged", "moved") for each in result.citations) else EXIT_NOTHING
 
@@ -104,8 +103,7 @@ class EvidenceOptions(QuestionOptions, frozen=True, kw_only=True):
     tokens: Annotated[wire.TokenLimit, option("-t, --tokens", "Return at most this many tokens")] = 1500
     limit: Annotated[int, option("-n, --limit", "Look for passages in this many documents", ge=1, le=50)] = 20
     budget: Annotated[
-        wire.BudgetSeconds,
-        option("--budget", "Time for the steps that run a model [default: 1]", "SECONDS"),
+        wire.BudgetSeconds, option("--budget", "Time for the steps that run a model [default: 1]", "SECONDS")
     ] = 1.0
 
 
@@ -125,10 +123,7 @@ def evidence(options: EvidenceOptions) -> int:
       gnoctl evidence who maintains the pumps --json | jq -r '.passages[] | "\\(.uri):\\(.line)\\n\\(.text)\\n"'
     """
     params = wire.EvidenceParams(
-        tokens=options.tokens,
-        limit=options.limit,
-        budget_s=options.budget,
-        **question_values(options),
+        tokens=options.tokens, limit=options.limit, budget_s=options.budget, **question_values(options)
     )
     result = options.call("evidence.gather", params, wire.EvidenceResult)
     options.show(result, drawn_evidence.render(result, options.terminal))

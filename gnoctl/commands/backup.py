@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.standard_input import confirmed
-from gnoctl.command import JsonOptions, command
+from gnoctl.command import JsonOptions, command, wait_until
 from gnoctl.printing import text
 from gnoctl.printing.output import note
 from gnoctl.printing.wording import ago, count, duration, size
@@ -20,7 +19,6 @@ from gnod.protocol.base import NoParams
 from gnod.protocol.memory import MemoryStatusResult, MemoryUnlockParams
 
 CLOSE_TIMEOUT_S = 60.0
-POLL_S = 0.03
 
 
 class BackupOptions(JsonOptions, frozen=True, kw_only=True):
@@ -73,7 +71,9 @@ def restore(options: RestoreOptions) -> int:
     params = wire.IndexRestoreParams(path=_absolute(options.file), config=options.config, memories=options.memories)
     with options.connect() as daemon, options.progress() as progress:
         result = daemon.call("index.restore", params, wire.IndexRestoreResult, on_progress=progress)
-        _wait_until_closed(daemon)
+        # Until the daemon closes this connection: a new one is answered from the restored index.
+        if not wait_until(lambda: daemon.is_lost, CLOSE_TIMEOUT_S):
+            raise TimedOut("gnod has not opened the restored index yet: see `gnoctl daemon logs`")
     with options.connect() as daemon:
         status = daemon.call("index.status", wire.IndexStatusParams(), wire.IndexStatusResult)
         if status.restored_at != result.restored_at:
@@ -116,12 +116,3 @@ def _why_locked(daemon: Connection) -> str | None:
     except GnoError as error:
         return error.message
     return None
-
-
-def _wait_until_closed(daemon: Connection) -> None:
-    """Wait until the daemon closes this connection: a new one is answered from the restored index."""
-    deadline = time.monotonic() + CLOSE_TIMEOUT_S
-    while not daemon.is_lost:
-        if time.monotonic() > deadline:
-            raise TimedOut("gnod has not opened the restored index yet: see `gnoctl daemon logs`")
-        time.sleep(POLL_S)

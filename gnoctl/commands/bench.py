@@ -28,8 +28,7 @@ class BenchOptions(Options, frozen=True, kw_only=True):
     expand: Annotated[str | None, _model("--expand", "Model for query variants [default: as for --model]")] = None
     rerank: Annotated[str | None, _model("--rerank", "Reranking model [default: as for --model]")] = None
     egress: Annotated[
-        Scope,
-        option("--egress", "How far the texts may travel to model servers: local, lan or any", "SCOPE"),
+        Scope, option("--egress", "How far the texts may travel to model servers: local, lan or any", "SCOPE")
     ] = "local"
     limit: Annotated[
         Annotated[int, Meta(ge=1)] | None, option("--limit", "Run only this many queries of each collection")

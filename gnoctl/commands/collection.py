@@ -1,13 +1,15 @@
-"""`gnoctl init`, `collection …` and `context …`: the folders that are indexed, and what they are about."""
+"""`gnoctl collection …` and `context …`: the folders that are indexed, what they are about, and who else may search
+them."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
 
-import msgspec
+from msgspec.structs import replace
 
 from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.plain_search_options import split_commas
@@ -16,20 +18,14 @@ from gnoctl.arguments.shared_options import NameOptions
 from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.index import describe_sync, sync, sync_status
-from gnoctl.conversation_places import EXTENSIONS, ConversationPlace, usual_places
-from gnoctl.folder_choice import TO_TRY, choose_folder
-from gnoctl.preset_choice import choose_preset, download_for_search, use_preset
 from gnoctl.printing import text
 from gnoctl.printing.output import NOTHING_INDEXED, note, print_json
 from gnoctl.printing.terminal import Terminal, columns
 from gnoctl.printing.wording import count, size
 from gnod.client.connection import Connection
-from gnod.errors import UsageError
-from gnod.presets import NO_PRESET, PRESETS
+from gnod.errors import EXIT_RUNTIME, UsageError
 from gnod.protocol import collections as wire
 from gnod.protocol.base import NoParams
-from gnod.protocol.index import IndexInitResult
-from gnod.protocol.models import ModelsRecommendResult
 
 
 class FolderOptions(JsonOptions, frozen=True, kw_only=True):
@@ -37,8 +33,7 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
     pattern: Annotated[str, option("--pattern", "Files to index", "GLOB")] = "**/*"
     include: Annotated[list[str], option("--include", "Index only these extensions: md,txt. Repeatable", "EXT")] = []
     exclude: Annotated[
-        list[str],
-        option("--exclude", "Exclude these, instead of node_modules, build, … Repeatable", "GLOB"),
+        list[str], option("--exclude", "Exclude these, instead of node_modules, build, … Repeatable", "GLOB")
     ] = []
     language: Annotated[str | None, option("--language", "Language of all documents [default: detected]", "CODE")] = (
         None
@@ -47,89 +42,15 @@ class FolderOptions(JsonOptions, frozen=True, kw_only=True):
         None
     )
     egress: Annotated[
-        wire.Scope,
-        option("--egress", "How far its texts may travel to model servers: local, lan or any", "SCOPE"),
+        wire.Scope, option("--egress", "How far its texts may travel to model servers: local, lan or any", "SCOPE")
     ] = "local"
     ocr: Annotated[
         str,
-        option(
-            "--ocr",
-            "Read scans and pictures: on, off, or their languages: ru,de",
-            "SETTING",
-            complete="on|off",
-        ),
+        option("--ocr", "Read scans and pictures: on, off, or their languages: ru,de", "SETTING", complete="on|off"),
     ] = "on"
     no_gitignore: Annotated[bool, option("--no-gitignore", "Also index files that .gitignore excludes")] = False
     hidden: Annotated[bool, option("--hidden", "Also index hidden files and folders, such as .obsidian")] = False
     no_index: Annotated[bool, option("--no-index", "Do not wait until the folder is indexed")] = False
-
-
-class InitOptions(FolderOptions, frozen=True, kw_only=True):
-    path: Annotated[str | None, argument("PATH", "The folder to index")] = None
-    preset: Annotated[
-        str | None,
-        option(
-            "--preset", f"Models: auto, none, {', '.join(PRESETS)} [default: auto, unless index.yml names some]", "NAME"
-        ),
-    ] = None
-    yes: Annotated[bool, option("-y, --yes", "Download the models without asking")] = False
-
-
-class InitAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of --json. `models`: why the preset was chosen; null if none was."""
-
-    collection: wire.CollectionInfo
-    models: ModelsRecommendResult | None
-
-
-@command("init", InitOptions)
-def init(options: InitOptions) -> int:
-    """Create the config file, index a first folder, and choose models for it.
-
-    Asks for the folder in a terminal, if you name none. Chooses a preset of models that fits this machine and the
-    languages of the folder, says why, and writes it to index.yml. Asks before it downloads anything; without a
-    terminal, only --yes downloads. Keyword search works without models.
-
-    Examples:
-      gnoctl init
-      gnoctl init ~/notes --yes
-      gnoctl init ~/notes --preset none             # keyword search alone
-      gnoctl init ~/work/docs --name work --exclude drafts
-    """
-    if options.preset not in (None, "auto", NO_PRESET, *PRESETS):
-        raise UsageError(f"there is no preset {options.preset!r}: choose auto, none, or one of {', '.join(PRESETS)}")
-    with options.connect() as daemon:
-        places = daemon.call("index.init", NoParams(), IndexInitResult)
-        if not options.json:
-            print(f"{'created' if places.config_created else 'kept'} {text.line(places.config_file)}")
-        if options.preset not in (None, "auto"):
-            use_preset(daemon, options, options.preset)
-        is_person = sys.stdin.isatty() and not options.json
-        if options.path is None and is_person and (asked := choose_folder(daemon)):
-            options = msgspec.structs.replace(options, path=asked.path, name=options.name or asked.name)
-        if options.path is not None:
-            status, added = _add_and_index(daemon, options, options.path)
-            chosen = _choose_models(daemon, options, has_preset=places.has_preset)
-            if options.json:
-                print_json(InitAnswer(collection=added.collection, models=chosen))
-            elif is_person:
-                print(TO_TRY)
-            return status
-    options.show(places, "next: `gnoctl collection add FOLDER`")
-    return 0
-
-
-def _choose_models(daemon: Connection, options: InitOptions, *, has_preset: bool) -> ModelsRecommendResult | None:
-    if options.preset not in (None, "auto"):
-        if options.yes:
-            download_for_search(daemon, options)
-        return None
-    if options.preset is None and has_preset:
-        return None
-    if options.no_index:
-        options.note("When the folder is indexed, `gnoctl models use auto` chooses models")
-        return None
-    return choose_preset(daemon, options, yes=options.yes)
 
 
 class AddOptions(FolderOptions, frozen=True, kw_only=True):
@@ -159,9 +80,9 @@ def add(options: AddOptions) -> int:
     if (path := options.path) is None:
         return _add_conversations(options)
     if options.kind == "conversations":
-        options = msgspec.structs.replace(options, include=options.include or EXTENSIONS)
+        options = replace(options, include=options.include or _EXTENSIONS)
     with options.connect() as daemon:
-        status, result = _add_and_index(daemon, options, path)
+        status, result = add_and_index(daemon, options, path)
     if options.json:
         print_json(result)
     return status
@@ -174,27 +95,69 @@ def _add_conversations(options: AddOptions) -> int:
     with options.connect() as daemon:
         known = daemon.call("collection.list", NoParams(), wire.CollectionListResult).collections
         added = {os.path.realpath(each.path) for each in known}
-        found = [each for each in usual_places() if os.path.realpath(each.place.folder) not in added]
-        for each in found:
-            files = f"{count(each.files, 'file')}, {size(each.size)}"
-            options.note(text.line(f"{each.place.program}: {files}, in {each.place.folder}"))
+        found = [each for each in _usual_places() if os.path.realpath(each[0].folder) not in added]
+        for place, sizes in found:
+            files = f"{count(len(sizes), 'file')}, {size(sum(sizes))}"
+            options.note(text.line(f"{place.program}: {files}, in {place.folder}"))
         if not found:
             options.note("No other conversations were found: name their folder, as in `gnoctl collection add FOLDER`")
         elif not options.yes and not confirmed("Index them, with keys and passwords masked?"):
             return 0
-        results = [_add_and_index(daemon, _for(each.place, options), str(each.place.folder)) for each in found]
+        results = []
+        for place, _ in found:
+            own = replace(options, name=place.name, include=options.include or [place.extension], no_gitignore=True)
+            results.append(add_and_index(daemon, own, str(place.folder)))
     if options.json:
         print_json([result for _, result in results])
     return max((status for status, _ in results), default=0)
 
 
-def _for(place: ConversationPlace, options: AddOptions) -> AddOptions:
-    return msgspec.structs.replace(
-        options, name=place.name, include=options.include or [place.extension], no_gitignore=True
-    )
+# What exports and logs are called. What is not a conversation is indexed as what it is.
+_EXTENSIONS = ["jsonl", "json", "html", "txt", "log", "weechatlog", "zip"]
 
 
-def _add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:
+class ConversationPlace(NamedTuple):
+    """A folder in which a program keeps conversations, and the extension of their files. `variable`: the environment
+    variable that names another folder than `usual`, which is below the home folder; `below`: the folder in either."""
+
+    program: str
+    name: str
+    usual: str
+    below: str
+    extension: str
+    variable: str = ""
+
+    @property
+    def folder(self) -> Path:
+        return Path(os.environ.get(self.variable) or Path.home() / self.usual) / self.below
+
+
+_PLACES = (
+    ConversationPlace("Claude Code", "claude-code", ".claude", "projects", "jsonl", "CLAUDE_CONFIG_DIR"),
+    ConversationPlace("Codex", "codex", ".codex", "sessions", "jsonl", "CODEX_HOME"),
+    ConversationPlace("irssi", "irssi", "irclogs", "", "log"),
+    ConversationPlace("WeeChat", "weechat", ".local/share/weechat", "logs", "weechatlog", "WEECHAT_HOME"),
+    ConversationPlace("WeeChat, before 3.2", "weechat-before-3-2", ".weechat", "logs", "weechatlog"),
+    ConversationPlace("HexChat", "hexchat", ".config/hexchat", "logs", "log"),
+)
+
+
+def _usual_places() -> Iterator[tuple[ConversationPlace, list[int]]]:
+    """Yield the places that have conversations, with the sizes of their files, whose content is not read."""
+    for place in _PLACES:
+        if sizes := list(_sizes(place)):
+            yield place, sizes
+
+
+def _sizes(place: ConversationPlace) -> Iterator[int]:
+    for path, _, names in os.walk(place.folder):  # what cannot be read is left out
+        for name in names:
+            if name.endswith(f".{place.extension}"):
+                with suppress(OSError):
+                    yield Path(path, name).stat().st_size
+
+
+def add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:
     """Add the folder, index it unless --no-index is given; return the exit status and the daemon's answer."""
     params = wire.CollectionAddParams(
         path=folder(path),
@@ -245,10 +208,9 @@ def _table(result: wire.CollectionListResult, terminal: Terminal) -> Iterator[st
 class AttachOptions(JsonOptions, frozen=True, kw_only=True):
     address: Annotated[str, argument("ADDRESS", "Such as milvus+tls://host:19530/team/handbook")]
     name: Annotated[str | None, option("--name", "The name to use here [default: as in the address]", "NAME")] = None
-    egress: Annotated[
-        wire.Scope,
-        option("--egress", "How far queries may travel: local, lan or any", "SCOPE"),
-    ] = "local"
+    egress: Annotated[wire.Scope, option("--egress", "How far queries may travel: local, lan or any", "SCOPE")] = (
+        "local"
+    )
     yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
 
 
@@ -275,9 +237,7 @@ def attach(options: AttachOptions) -> None:
         )
     if not options.yes and not confirmed("Attach it?"):
         return
-    result = options.call(
-        "collection.attach", msgspec.structs.replace(params, check_only=False), wire.CollectionAttachResult
-    )
+    result = options.call("collection.attach", replace(params, check_only=False), wire.CollectionAttachResult)
     options.show(result, text.line(f"attached {found.name}"))
 
 
@@ -363,3 +323,79 @@ def remove_context(options: ContextNameOptions) -> None:
     params = wire.ContextRemoveParams(scope=options.scope, text=" ".join(options.words) or None)
     result = options.call("context.remove", params, wire.ContextRemoveResult)
     options.show(result, f"removed {count(len(result.removed), 'context')}")
+
+
+class PublishOptions(NameOptions, frozen=True, kw_only=True):
+    to: Annotated[str, option("--to", "Such as milvus+tls://host:19530/team [default: where it is now]", "ADDRESS")] = (
+        ""
+    )
+    take_over: Annotated[bool, option("--take-over", "Take over even if another daemon is the publisher")] = False
+    no_wait: Annotated[bool, option("--no-wait", "Do not wait until everything is published")] = False
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
+
+
+@command("collection publish", PublishOptions)
+def publish(options: PublishOptions) -> int:
+    """Publish a collection, so that others can search it.
+
+    Says what leaves the machine, and asks. From then on, changes are published automatically; `gnoctl status` shows
+    whether some wait. The setting `egress` of the collection must allow the address. A token for the server is in the
+    environment of the daemon, as GNO_TOKEN_HOST, or in the keyring: `keyring set gnod-shared HOST:PORT`.
+
+    One daemon publishes a collection. Another one is refused; --take-over makes it the publisher, for example on a new
+    machine.
+
+    Examples:
+      gnoctl collection publish handbook --to milvus+tls://milvus.example:19530/team
+      gnoctl collection publish handbook --to milvus://10.1.2.3/team/handbook --yes --take-over
+    """
+    params = wire.CollectionPublishParams(
+        name=options.name, address=options.to, take_over=options.take_over, wait=not options.no_wait
+    )
+    found = options.call("collection.publish", replace(params, check_only=True), wire.CollectionPublishResult)
+    if not options.json:
+        for line in _what_leaves(found):
+            print(line)
+    if not options.yes and not confirmed("Publish it?"):
+        return 0
+    result = options.call("collection.publish", params, wire.CollectionPublishResult, shows_progress=True)
+    options.show(result, _published(result.publication))
+    return EXIT_RUNTIME if result.publication.state == "failing" else 0
+
+
+def _what_leaves(found: wire.CollectionPublishResult) -> Iterator[str]:
+    publication = found.publication
+    documents = count(publication.behind, "document")
+    yield text.line(f"{publication.collection}: {documents} → {publication.address}")
+    yield "Their texts, titles, paths in the folder, tags, dates, links and vectors are stored there."
+    yield "Everyone who can read that database can read all of it."
+    if found.publisher:
+        yield text.line(f"{found.publisher} publishes it now.")
+
+
+def _published(publication: wire.PublicationInfo) -> str:
+    if publication.state == "failing":
+        return text.line(f"{publication.collection} is not published yet: {publication.reason}; gnod tries again")
+    if publication.state == "publishing":
+        return text.line(f"{publication.collection}: `gnoctl status` shows how far it is")
+    documents = count(publication.documents, "document")
+    return text.line(f"published {publication.collection}: {documents} at {publication.address}")
+
+
+@command("collection unpublish", NameOptions)
+def unpublish(options: NameOptions) -> None:
+    """Remove everything that was published of a collection.
+
+    Counts the rows before and afterwards, and prints both. The collection itself does not change. Documents that others
+    have fetched stay with them.
+    """
+    params = wire.CollectionUnpublishParams(name=options.name)
+    result = options.call("collection.unpublish", params, wire.CollectionUnpublishResult)
+    options.show(result, _removed(result))
+
+
+def _removed(result: wire.CollectionUnpublishResult) -> Iterator[str]:
+    removed = ", ".join(f"{number:,} {kind}" for kind, number in result.removed.items())
+    left = ", ".join(f"{number:,} {kind}" for kind, number in result.left.items())
+    yield text.line(f"removed {result.name} from {result.address}: {removed}")
+    yield text.line(f"left there: {left}")

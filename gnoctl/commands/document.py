@@ -1,4 +1,5 @@
-"""`gnoctl get`, `multi-get`, `ls`: the documents in the index. `capture`: a new one."""
+"""`gnoctl get`, `multi-get`, `ls`: the documents in the index. `open`: their files in the user's own program.
+`capture`: a new one."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from gnoctl.arguments.options import argument, option
 from gnoctl.arguments.references import absolute, split
 from gnoctl.arguments.shared_options import FormatOptions, print_documents
 from gnoctl.arguments.standard_input import given_text
-from gnoctl.command import JsonOptions, command
+from gnoctl.command import JsonOptions, Options, command
 from gnoctl.printing import text
 from gnoctl.printing.output import EXIT_NOTHING, note
 from gnoctl.printing.terminal import BOLD, DIM, Terminal, columns
@@ -37,8 +38,7 @@ class GetOptions(JsonOptions, frozen=True, kw_only=True):
     lines: Annotated[wire.LineNumber | None, option("-l, --lines", "Print at most this many lines")] = None
     line_numbers: LineNumbers = False
     boxes: Annotated[
-        str | None,
-        option("--boxes", "Print where these words are on the page or picture instead", "QUERY"),
+        str | None, option("--boxes", "Print where these words are on the page or picture instead", "QUERY")
     ] = None
 
 
@@ -127,14 +127,13 @@ def _documents(documents: list[wire.DocumentText], options: MultiGetOptions) -> 
     for at, document in enumerate(documents):
         if at:
             yield ""
-        yield terminal.paint(text.line(f"==> {document.uri} ({document.docid}) <=="), BOLD)
+        yield terminal.line(f"==> {document.uri} ({document.docid}) <==", BOLD)
         yield from _text(document, terminal, line_numbers=options.line_numbers)
 
 
 class LsOptions(FormatOptions, frozen=True, kw_only=True):
     scope: Annotated[
-        str | None,
-        argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
+        str | None, argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections")
     ] = None
     collection: Annotated[
         str | None,
@@ -231,3 +230,60 @@ def capture(options: CaptureOptions) -> None:
     options.show(written, written.source)
     if not written.is_indexed:
         note("it will be found in a moment: other files are being read")
+
+
+_CONVERSATION = "application/x-conversation"
+
+
+class OpenOptions(Options, frozen=True, kw_only=True):
+    ref: Annotated[
+        str, argument("HIT", "As a search prints it: collection/path:LINE or collection/path:pPAGE; or as for get")
+    ]
+    program: Annotated[
+        str | None, option("--with", "Use this program, such as 'zathura -P {page} {path}'", "COMMAND")
+    ] = None
+    print_only: Annotated[bool, option("--print", "Print the command instead of running it")] = False
+
+
+@command("open", OpenOptions)
+def open_hit(options: OpenOptions) -> None:
+    """Open the file of a hit at its line or page.
+
+    Text opens in $VISUAL or $EDITOR at the line. PDF files open at the page in your viewer, if it supports pages. The
+    text of a conversation opens in $PAGER at the message. Other files open in your desktop's program for them.
+    `viewers` in index.yml chooses other programs.
+
+    Examples:
+      gnoctl open notes/deploy.md:40
+      gnoctl open papers/attention.pdf:p12
+      gnoctl open gno://papers/attention.pdf#page=12 --with zathura
+      gnoctl open '#a1b2c3d4' --print
+    """
+    from gnoctl.opening import starting as programs
+    from gnoctl.opening import viewers
+
+    place = options.call("document.locate", wire.DocumentLocateParams(ref=absolute(options.ref)), wire.DocumentPlace)
+    if place.mime == _CONVERSATION and not (options.program or place.viewer or options.print_only):
+        _read(options)
+        return
+    target = programs.target_of(place)
+    opening = viewers.choose(target, programs.this_system(), wanted=options.program, configured=place.viewer)
+    if options.print_only:
+        print(viewers.shown(opening.words))
+        return
+    if place.stale:
+        options.note(f"{place.uri}: the file has changed since it was indexed")
+    if not opening.has_window:
+        programs.become(opening)
+    programs.show(opening, place)
+    if target.page > 1 and not opening.gets_page:
+        options.note(f"{opening.words[0]} shows the first page: the hit is on page {target.page}")
+
+
+def _read(options: OpenOptions) -> None:
+    """Show the text of a conversation, whose file is not for people to read, at the place of the reference."""
+    named = options.call("document.get", wire.DocumentGetParams(ref=absolute(options.ref)), wire.DocumentText)
+    whole = options.call("document.get", wire.DocumentGetParams(ref=named.uri), wire.DocumentText)
+    from gnoctl.opening import starting as programs
+
+    programs.page(text.block(whole.text), named.start_line)

@@ -86,7 +86,7 @@ def _lines(changed: IndexChanged, terminal: Terminal) -> Iterator[str]:
     for path in changed.removed:
         yield f"{terminal.paint('removed', YELLOW)}  {text.line(path.uri)}"
     for document in changed.indexed:
-        title = terminal.paint(text.line(document.title), DIM)
+        title = terminal.line(document.title, DIM)
         yield f"{terminal.paint('indexed', GREEN)}  {text.line(document.uri)}  {title}"
     for failure in changed.failed:
         reason = text.line(f"{failure.kind}: {failure.message}")

@@ -177,7 +177,7 @@ def _table(result: wire.IndexTuneResult, options: TuneOptions) -> Iterator[str]:
     rows = [
         [
             collection.name,
-            _factor(collection),
+            "as usual" if collection.vector_odds == 1 else f"{collection.vector_odds:g} times",
             f"{collection.questions:,}",
             *map(_figure, (collection.keyword, collection.vector, collection.before, collection.after)),
             collection.measured_at or "never",
@@ -190,10 +190,6 @@ def _table(result: wire.IndexTuneResult, options: TuneOptions) -> Iterator[str]:
     if any(collection.questions for collection in result.collections):
         yield ""
         yield text.line("keyword, vector, hybrid (before) and now: nDCG@10 over the questions")
-
-
-def _factor(prior: wire.CollectionPrior) -> str:
-    return "as usual" if prior.vector_odds == 1 else f"{prior.vector_odds:g} times"
 
 
 def _figure(value: float | None) -> str:

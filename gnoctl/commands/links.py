@@ -1,20 +1,24 @@
-"""`gnoctl links`, `backlinks`, `mentions`, `graph`, `unresolved`, `orphans`, `check-links` and `audit`."""
+"""`gnoctl links`, `backlinks`, `mentions`, `graph`, `unresolved`, `orphans`, `check-links` and `audit`; `mv`, which
+rewrites the links."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Annotated, Literal
 
 from gnoctl.arguments.options import argument, option
-from gnoctl.arguments.references import absolute
+from gnoctl.arguments.references import absolute, folder
+from gnoctl.arguments.standard_input import confirmed
 from gnoctl.command import JsonOptions, command
 from gnoctl.printing import text
 from gnoctl.printing.hits import marked
 from gnoctl.printing.output import EXIT_NOTHING, print_json
-from gnoctl.printing.terminal import BOLD, DIM, Terminal
+from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, Terminal
 from gnoctl.printing.wording import count
+from gnod.errors import UsageError
 from gnod.protocol import links as wire
-from gnod.protocol.base import Result, copied
+from gnod.protocol.base import copied
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.search import Limit
 from gnod.types import SCHEME
@@ -80,7 +84,7 @@ def _leads(link: wire.DocumentLink) -> str:
 
 
 def _place(link: wire.DocumentLink | wire.Mention, terminal: Terminal) -> str:
-    return terminal.paint(text.line(f"{_address(link.uri)}:{link.line}"), BOLD)
+    return terminal.line(f"{_address(link.uri)}:{link.line}", BOLD)
 
 
 class MentionsOptions(LinksOptions, frozen=True, kw_only=True):
@@ -156,8 +160,7 @@ def _graph_lines(found: wire.LinksGraphResult, options: GraphOptions) -> Iterato
 
 class CheckLinksOptions(JsonOptions, frozen=True, kw_only=True):
     scope: Annotated[
-        str | None,
-        argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections"),
+        str | None, argument("SCOPE", "A collection, collection/prefix or gno:// address", complete="collections")
     ] = None
 
 
@@ -228,14 +231,6 @@ def _dead(link: wire.DeadLink) -> str:
     return text.line(f"{link.source}:{link.line}: {link.target}: {link.problem}{_hint(link.suggestion)}")
 
 
-class Audit(Result, frozen=True, kw_only=True):
-    """What `gnoctl audit --json` prints."""
-
-    links: wire.LinksCheckResult
-    orphans: DocumentListResult
-    duplicates: wire.DocumentDuplicatesResult
-
-
 @command("audit", CheckLinksOptions)
 def audit(options: CheckLinksOptions) -> int:
     """List dead links, documents that nothing links to, and documents with the same text.
@@ -246,23 +241,24 @@ def audit(options: CheckLinksOptions) -> int:
       gnoctl audit notes
       gnoctl audit notes --json
     """
-    scope = options.scope
-    found = Audit(
-        links=options.call("links.check", wire.ScopeParams(scope=scope), wire.LinksCheckResult),
-        orphans=options.call("links.orphans", wire.LinksScopeParams(scope=scope), DocumentListResult),
-        duplicates=options.call("document.duplicates", wire.ScopeParams(scope=scope), wire.DocumentDuplicatesResult),
-    )
-    options.show(found, _audit(found, options.terminal))
-    return EXIT_NOTHING if found.links.total or found.orphans.total or found.duplicates.total else 0
+    scope = wire.ScopeParams(scope=options.scope)
+    links = options.call("links.check", scope, wire.LinksCheckResult)
+    orphans = options.call("links.orphans", wire.LinksScopeParams(scope=options.scope), DocumentListResult)
+    copies = options.call("document.duplicates", scope, wire.DocumentDuplicatesResult)
+    shown = _audit(links, orphans, copies, options.terminal)
+    options.show({"links": links, "orphans": orphans, "duplicates": copies}, shown)
+    return EXIT_NOTHING if links.total or orphans.total or copies.total else 0
 
 
-def _audit(found: Audit, terminal: Terminal) -> Iterator[str]:
-    orphans = [f"{document.collection}/{document.path}" for document in found.orphans.documents]
-    copies = ["  =  ".join(map(_address, group)) for group in found.duplicates.groups]
+def _audit(
+    links: wire.LinksCheckResult, orphans: DocumentListResult, copies: wire.DocumentDuplicatesResult, terminal: Terminal
+) -> Iterator[str]:
+    addresses = [f"{document.collection}/{document.path}" for document in orphans.documents]
+    groups = ["  =  ".join(map(_address, group)) for group in copies.groups]
     for total, noun, lines in (
-        (found.links.total, "dead link", map(_dead, found.links.dead)),
-        (found.orphans.total, "orphan", map(text.line, orphans)),
-        (found.duplicates.total, "text in several documents", map(text.line, copies)),
+        (links.total, "dead link", map(_dead, links.dead)),
+        (orphans.total, "orphan", map(text.line, addresses)),
+        (copies.total, "text in several documents", map(text.line, groups)),
     ):
         yield terminal.paint(count(total, noun) if " in " not in noun else f"{total:,} × {noun}", BOLD)
         yield from (f"  {line}" for line in lines)
@@ -270,3 +266,73 @@ def _audit(found: Audit, terminal: Terminal) -> Iterator[str]:
 
 def _address(uri: str) -> str:
     return uri.removeprefix(SCHEME)
+
+
+_COLOURS = {"+": GREEN, "-": RED}
+
+
+class MoveOptions(JsonOptions, frozen=True, kw_only=True):
+    old: Annotated[str | None, argument("OLD", "A file or folder: collection/path or a path on disk")] = None
+    new: Annotated[str | None, argument("NEW", "Its new path, or a folder to move it into")] = None
+    dry_run: Annotated[bool, option("-n, --dry-run", "Show what would change, and change nothing")] = False
+    yes: Annotated[bool, option("-y, --yes", "Do not ask")] = False
+    undo: Annotated[bool, option("--undo", "Undo the last move")] = False
+
+
+@command("mv", MoveOptions)
+def mv(options: MoveOptions) -> None:
+    """Rename or move a note or a folder, and rewrite the links to it and in it.
+
+    Shows what changes in other files, and asks. `[[Note]]` stays a name as long as only one file has it; relative
+    links stay relative. A link that cannot be rewritten stays as it is, and is listed. --undo takes back the last move.
+
+    Examples:
+      gnoctl mv notes/boat.md notes/projects/ship.md
+      gnoctl mv ./projects ./archive/2025 --dry-run
+      gnoctl mv --undo
+    """
+    if options.undo:
+        _undo(options)
+        return
+    if options.old is None or options.new is None:
+        raise UsageError("name the file and its new path: gnoctl mv OLD NEW")
+    old = absolute(options.old)
+    is_shown_first = options.dry_run or not options.yes
+    params = wire.DocumentMoveParams(old=old, new=_destination(old, options.new), dry_run=is_shown_first)
+    found = options.call("document.move", params, wire.DocumentMoveResult)
+    if not options.json:
+        for line in _changes(found, options.terminal):
+            print(line)
+    if not options.dry_run and not options.yes:
+        if not confirmed(f"Move {found.source} to {found.destination}?"):
+            return
+        params = wire.DocumentMoveParams(old=params.old, new=params.new, digest=found.digest)
+        found = options.call("document.move", params, wire.DocumentMoveResult)
+    options.show(found, _summary(found))
+
+
+def _destination(old: str, new: str) -> str:
+    """Return a path on disk if the file was named by one. It need not exist. After a slash, the name stays."""
+    new += PurePath(old).name if new.endswith("/") else ""
+    return folder(new) if old.startswith("/") and not new.startswith(SCHEME) else absolute(new)
+
+
+def _undo(options: MoveOptions) -> None:
+    found = options.call("document.unmove", wire.DocumentUnmoveParams(), wire.DocumentUnmoveResult)
+    restored = f"moved {found.source} back to {found.destination}; restored {count(found.files, 'file')}"
+    options.show(found, text.line(restored))
+
+
+def _changes(found: wire.DocumentMoveResult, terminal: Terminal) -> Iterator[str]:
+    for line in found.diff.splitlines():
+        yield terminal.line(line, _COLOURS.get(line[:1], ""))
+    for link in found.left:
+        place = f"{link.uri.removeprefix(SCHEME)}:{link.line}"
+        yield text.line(f"not rewritten: {place}: {link.target}: {link.problem}")
+
+
+def _summary(found: wire.DocumentMoveResult) -> str:
+    verb = "moved" if found.is_done else "would move"
+    rewritten = f"{count(found.links, 'link')} in {count(found.files, 'file')}"
+    repair = f"; {count(len(found.left), 'link')} to repair by hand" if found.left else ""
+    return text.line(f"{verb} {found.source} to {found.destination}; {rewritten} rewritten{repair}")

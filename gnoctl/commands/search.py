@@ -1,8 +1,10 @@
-"""`gnoctl search`, `vsearch`, `query`, `similar`: the call, and what is printed of the results."""
+"""`gnoctl search`, `vsearch`, `query`, `similar`: the call, and what is printed of the results. `gnoctl saved …`:
+searches with a name."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from typing import Annotated, TypeVar
 
 from gnoctl.arguments.options import argument, declared, option
@@ -10,6 +12,7 @@ from gnoctl.arguments.plain_search_options import FILTERS, LIMIT, PEOPLE_LIMIT, 
 from gnoctl.arguments.references import absolute
 from gnoctl.arguments.shared_options import (
     Csv,
+    DocumentFilterOptions,
     Files,
     FilterOptions,
     Format,
@@ -21,7 +24,8 @@ from gnoctl.arguments.shared_options import (
     filter_values,
     print_documents,
 )
-from gnoctl.command import command
+from gnoctl.command import JsonOptions, command
+from gnoctl.printing import text
 from gnoctl.printing.hits import ending, render
 from gnoctl.printing.output import EXIT_NOTHING, NOTHING_INDEXED, note, print_json
 from gnoctl.printing.wording import corrected, loosely, missed_by
@@ -56,8 +60,7 @@ class SearchOptions(FilterOptions, frozen=True, kw_only=True):
 class ExactOptions(SearchOptions, frozen=True, kw_only=True):
     query: Annotated[list[str], declared(QUERY)]
     passages: Annotated[
-        wire.PassageLimit,
-        option("--passages", "Show up to N passages of a document [default: 1]", "N", group="Output"),
+        wire.PassageLimit, option("--passages", "Show up to N passages of a document [default: 1]", "N", group="Output")
     ] = 1
     sort: Annotated[
         str | None,
@@ -92,7 +95,6 @@ class ExactOptions(SearchOptions, frozen=True, kw_only=True):
 
     @property
     def shown(self) -> dict[str, object]:
-        """The query, and how its results are shown."""
         return {
             "query": self.text,
             "passages": self.passages,
@@ -280,15 +282,16 @@ def _find(
 
 
 def _print_rows(options: SearchOptions, result: wire.SearchResult, params: wire.SearchParams) -> None:
-    from gnoctl.printing import rows
+    from gnoctl.printing import records
 
     names = params.columns
     if options.format == "json":
         print_json(result)
     elif options.format == "csv":
-        sys.stdout.writelines(rows.csv_lines(result.rows or [], names))
+        sys.stdout.writelines(records.rows_as_csv(result.rows or [], names))
     else:
-        for line in (*rows.table(result.rows or [], names, options.terminal), *ending(result, options.terminal)):
+        table = records.rows_as_table(result.rows or [], names, options.terminal)
+        for line in (*table, *ending(result, options.terminal)):
             print(line)
     last = params.offset + len(result.rows or [])
     if last < result.total and options.format != "json":
@@ -311,3 +314,57 @@ def _has_collections(daemon: Connection) -> bool:
 
     listed = daemon.call("collection.list", NoParams(), CollectionListResult)
     return bool(listed.collections or listed.attached)
+
+
+class SaveOptions(DocumentFilterOptions, frozen=True, kw_only=True):
+    name: Annotated[str, argument("NAME", "Lower-case letters, digits, - and _")]
+    query: Annotated[list[str], argument("QUERY", "What to search for; fields are part of it")]
+
+
+@command("saved add", SaveOptions)
+def save(options: SaveOptions) -> None:
+    """Save a search under a name.
+
+    `@name` at the beginning of a query then stands for it, in every search, in `ask`, in editors and for agents; more
+    words may follow. Filters become fields of the query. A search with the same name is replaced. Saved searches are in
+    index.yml.
+
+    Examples:
+      gnoctl saved add todo 'tag:work -status:done'
+      gnoctl saved add papers 'year:2020.. ext:pdf' -c papers
+      gnoctl search @todo invoice --sort -modified
+    """
+    params = wire.SearchSaveParams(name=options.name, query=" ".join(options.query), **filter_values(options))  # type: ignore[arg-type]
+    result = options.call("search.save", params, wire.SearchSaveResult)
+    options.show(result, _saved(result.search))
+
+
+@command("saved list", JsonOptions)
+def list_searches(options: JsonOptions) -> None:
+    """List the saved searches."""
+    result = options.call("search.list", NoParams(), wire.SearchListResult)
+    options.show(result, _saved_searches(result))
+
+
+def _saved_searches(result: wire.SearchListResult) -> Iterator[str]:
+    if not result.searches:
+        note("No search is saved yet: run `gnoctl saved add NAME QUERY`")
+    width = max((text.cells(search.name) for search in result.searches), default=0)
+    for each in result.searches:
+        yield _saved(each, width)
+
+
+def _saved(search: wire.SavedSearch, width: int = 0) -> str:
+    return f"@{text.pad(search.name, width)}  {text.line(search.query)}"
+
+
+class ForgetSearchOptions(JsonOptions, frozen=True, kw_only=True):
+    name: Annotated[str, argument("NAME", "The name of the search")]
+
+
+@command("saved remove", ForgetSearchOptions)
+def remove_saved(options: ForgetSearchOptions) -> None:
+    """Remove a saved search."""
+    params = wire.SearchRemoveParams(name=options.name.removeprefix("@"))
+    result = options.call("search.remove", params, wire.SearchRemoveResult)
+    options.show(result, f"removed {_saved(result.removed)}")

@@ -1,4 +1,5 @@
-"""`gnoctl status` and `why`: the state of all files in the index, and of one."""
+"""`gnoctl status` and `why`: the state of all files in the index, and of one. `gnoctl egress`: what was sent
+elsewhere."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import BOLD, DIM, GREEN, RED, YELLOW, Terminal, columns
 from gnoctl.printing.wording import IN_PART, about, ago, by_kind, count, size, skipped_of, unreadable
 from gnod.protocol import index as wire
+from gnod.protocol.base import NoParams
 
 
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
@@ -54,7 +56,7 @@ def status(options: StatusOptions) -> None:
 def _report(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     documents, chunks = count(result.documents, "document"), count(result.chunks, "chunk")
     yield f"{terminal.paint(f'Index {result.index}', BOLD)}: {documents}, {chunks}, {size(result.database_bytes)}"
-    yield terminal.paint(text.line(f"{result.database} · {result.config_file}"), DIM)
+    yield terminal.line(f"{result.database} · {result.config_file}", DIM)
     if (postings := result.postings) is not None:
         held = "all documents" if postings.documents >= result.documents else f"{postings.documents:,} documents so far"
         yield terminal.paint(f"postings for fast keyword search: {held}, {size(postings.bytes)}", DIM)
@@ -101,12 +103,12 @@ def _collections(collections: list[wire.CollectionStatus], terminal: Terminal) -
 def _attached(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     for each in result.attached:
         if each.problem:
-            yield terminal.paint(text.line(f"attached {each.name}: not searched: {each.problem}"), YELLOW)
+            yield terminal.line(f"attached {each.name}: not searched: {each.problem}", YELLOW)
             continue
         behind = f"{each.behind:,} changes behind" if each.behind else "nothing is missing"
         state = f"{count(each.documents or 0, 'document')}, published {each.published_ago_s or 0:,.0f} s ago, {behind}"
         yield text.line(f"attached {each.name}: {state} ({each.address})")
-        yield from (terminal.paint(text.line(f"  {limit}"), YELLOW) for limit in each.limits)
+        yield from (terminal.line(f"  {limit}", YELLOW) for limit in each.limits)
 
 
 def _published(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
@@ -114,13 +116,13 @@ def _published(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[s
         where = f"published {each.collection}: {each.address}"
         behind = f"{count(each.behind, 'document')} behind" if each.behind else "nothing is missing"
         if each.state == "failing":
-            yield terminal.paint(text.line(f"{where}: {behind}: {each.reason}"), YELLOW)
+            yield terminal.line(f"{where}: {behind}: {each.reason}", YELLOW)
         else:
             told = f", {ago(each.told_at)}" if each.told_at else ""
             yield text.line(f"{where}: {count(each.documents, 'document')}, {behind}{told}")
         if each.failed:
             refused = f"{each.collection}: the engine refuses {count(each.failed, 'document')}"
-            yield terminal.paint(text.line(refused), RED)
+            yield terminal.line(refused, RED)
 
 
 def _by_meaning(result: wire.IndexStatusResult) -> str:
@@ -137,10 +139,10 @@ def _models(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]
         yield f"embedding: {count(embedding.pending, 'chunk')} left{rate}"
         yield _by_meaning(result)
     elif embedding.reason:
-        yield terminal.paint(text.line(f"embedding is {embedding.state}: {embedding.reason}"), YELLOW)
+        yield terminal.line(f"embedding is {embedding.state}: {embedding.reason}", YELLOW)
     for uri, due_s in result.downloads_due_s.items():
         when = f"again in {about(due_s)}" if due_s else "again now"
-        yield terminal.paint(text.line(f"the download of {uri} failed: downloading {when}"), YELLOW)
+        yield terminal.line(f"the download of {uri} failed: downloading {when}", YELLOW)
     yield from _ocr(result, terminal)
     for collection in result.collections:
         if collection.next_model and collection.model:
@@ -150,13 +152,13 @@ def _models(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]
             )
         if collection.unused_model:
             kept = f"{collection.name}: the vectors of {collection.unused_model} are kept, but not searched"
-            yield terminal.paint(text.line(f"{kept}: index.yml does not name that server for it"), YELLOW)
+            yield terminal.line(f"{kept}: index.yml does not name that server for it", YELLOW)
         if collection.model and collection.wordless:
             wordless = f"not embedded: {count(collection.wordless, 'chunk')} of numbers or encoded data"
             yield text.line(f"{collection.name}: {wordless} (keyword search finds them)")
         if collection.unembeddable:
             failed = f"{collection.name}: {count(collection.unembeddable, 'chunk')} could not be embedded"
-            yield terminal.paint(text.line(failed), RED)
+            yield terminal.line(failed, RED)
     yield from _endpoints(result, terminal)
     if inference.pid:
         loaded = f", {count(len(inference.models), 'model')} loaded" if inference.models else ""
@@ -166,7 +168,7 @@ def _models(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]
         yield terminal.paint(f"inference worker: {inference.state}", DIM)
     if inference.crashes:
         crashed = f"the inference worker crashed {count(inference.crashes, 'time')}, last: {inference.last_crash}"
-        yield terminal.paint(text.line(crashed), YELLOW)
+        yield terminal.line(crashed, YELLOW)
     if inference.vectors_bytes:
         yield terminal.paint(f"vectors in memory: {size(inference.vectors_bytes)}", DIM)
 
@@ -179,11 +181,10 @@ def _ocr(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
         yield text.line(f"ocr: {count(ocr.pending, 'page')} left{left}{held}")
     if ocr and ocr.failed:
         failed = f"ocr: {count(ocr.failed, 'page')} could not be read (`gnoctl why FILE` says why)"
-        yield terminal.paint(text.line(failed), YELLOW)
+        yield terminal.line(failed, YELLOW)
 
 
 def _endpoints(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
-    """Say what goes where."""
     places = {"local": "on this machine", "lan": "in the local network", "any": "outside of the local network"}
     for endpoint in result.endpoints:
         server = (
@@ -194,22 +195,22 @@ def _endpoints(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[s
             yield text.line(f"{', '.join(endpoint.allowed)}: texts and queries go to {server}; {sent}")
         if endpoint.left_out:
             why = endpoint.problem or f"`egress` in index.yml keeps them from {server}"
-            yield terminal.paint(text.line(f"{', '.join(endpoint.left_out)}: nothing is sent: {why}"), YELLOW)
+            yield terminal.line(f"{', '.join(endpoint.left_out)}: nothing is sent: {why}", YELLOW)
 
 
 def _verdict(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str]:
     """Yield the problems, and whether the index equals the disk."""
     for problem in result.storage_problems:
-        yield terminal.paint(text.line(problem), RED)
+        yield terminal.line(problem, RED)
     for note in result.storage_notes:
-        yield terminal.paint(text.line(note), YELLOW)
+        yield terminal.line(note, YELLOW)
     if result.config_error:
         yield terminal.paint(f"config: {text.block(result.config_error)}", RED)
     for warning in result.config_warnings:
         yield terminal.paint(f"config: {text.line(warning)}", YELLOW)
     for each in result.collections:
         for reason in dict.fromkeys(filter(None, (each.reason, each.watch_reason))):
-            yield terminal.paint(text.line(f"{each.name}: {reason}"), YELLOW)
+            yield terminal.line(f"{each.name}: {reason}", YELLOW)
         if each.failed:
             kinds = ", ".join(f"{number:,} {kind}" for kind, number in sorted(each.failed_by_kind.items()))
             known = f", {each.acknowledged:,} of them acknowledged" if each.acknowledged else ""
@@ -224,7 +225,7 @@ def _verdict(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str
         yield "indexing now"
     unverified = ", ".join(collection.name for collection in result.collections if not collection.verified)
     if result.collections:
-        yield terminal.paint(text.line(result.freshness.state), GREEN if result.freshness.current else YELLOW)
+        yield terminal.line(result.freshness.state, GREEN if result.freshness.current else YELLOW)
     else:
         yield NOTHING_INDEXED
     if unverified:
@@ -237,9 +238,9 @@ def _verdict(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[str
 
 
 def _error(error: wire.IngestError, terminal: Terminal) -> Iterator[str]:
-    yield terminal.paint(text.line(f"{error.collection}/{error.path}"), BOLD)
+    yield terminal.line(f"{error.collection}/{error.path}", BOLD)
     known = " (acknowledged)" if error.acknowledged else ""
-    yield f"  {terminal.paint(text.line(error.kind), RED)}: {text.line(error.message)}{known}"
+    yield f"  {terminal.line(error.kind, RED)}: {text.line(error.message)}{known}"
     yield terminal.paint(f"  {count(error.count, 'time')}, last {ago(error.last_at)}", DIM)
 
 
@@ -260,12 +261,12 @@ def why(options: WhyOptions) -> None:
 
 
 def _why_report(result: wire.IndexWhyResult, terminal: Terminal) -> Iterator[str]:
-    yield terminal.paint(text.line(result.path), BOLD)
+    yield terminal.line(result.path, BOLD)
     if not result.collections:
         yield "  " + text.line(result.reason)
     for collection in result.collections:
         colour = GREEN if collection.verdict == "indexed" else YELLOW
-        yield f"  {text.line(collection.collection)}: {terminal.paint(text.line(collection.verdict), colour)}"
+        yield f"  {text.line(collection.collection)}: {terminal.line(collection.verdict, colour)}"
         for name, value in _facts(collection).items():
             if value:
                 yield f"    {name:<10} {text.line(value)}"
@@ -286,3 +287,37 @@ def _facts(each: wire.WhyCollection) -> dict[str, str | None]:
         "indexed": ago(each.indexed_at) if each.indexed_at else None,
         "error": error,
     }
+
+
+@command("egress", JsonOptions)
+def egress(options: JsonOptions) -> None:
+    """Show what was sent where, and when.
+
+    Counts the requests and bytes for model servers and for the servers of shared collections, by role and collection.
+    No text is kept. A request over several collections counts for each of them, and once in the line `all`.
+    `(memories)` are memories and searches in them; `(checks)` are sentences of gnod's own, which `gnoctl doctor` sends;
+    `(bench)` is what `gnoctl bench` sends. `gnoctl status` shows which servers are in use now, and who may use them.
+    """
+    result = options.call("index.egress", NoParams(), wire.IndexEgressResult)
+    options.show(result, _sent(result, options.terminal))
+
+
+def _sent(result: wire.IndexEgressResult, terminal: Terminal) -> Iterator[str]:
+    if not result.entries:
+        yield "Nothing was ever sent: no model server and no server of a shared collection was asked"
+        return
+    rows = [_sent_row(entry) for entry in result.entries if entry.collection or _is_shared(entry, result.entries)]
+    headers = ["address", "for", "collection", "requests", "sent", "first", "last"]
+    yield from columns(headers, rows, terminal, flexible=0)
+    yield ""
+    yield terminal.line(result.journal, DIM)
+
+
+def _is_shared(total: wire.EgressEntry, entries: list[wire.EgressEntry]) -> bool:
+    """Tell whether a total is over several collections."""
+    return sum((entry.address, entry.role) == (total.address, total.role) for entry in entries) > 2
+
+
+def _sent_row(each: wire.EgressEntry) -> list[str]:
+    shown = [each.address, each.role, each.collection or "all", f"{each.requests:,}", size(each.bytes)]
+    return [*shown, ago(each.first_at), ago(each.last_at)]

@@ -23,10 +23,9 @@ class UiOptions(Options, frozen=True, kw_only=True):
     query: Annotated[list[str], argument("QUERY", "What to search for first")] = []
     collections: Collections = []
     tags_all: Annotated[list[str], option("--tag", "Only documents with all these tags", "TAG", group=FILTERS)] = []
-    mode: Annotated[
-        Literal["hybrid", "keyword", "vector"],
-        option("--mode", "hybrid, keyword or vector", "MODE"),
-    ] = "hybrid"
+    mode: Annotated[Literal["hybrid", "keyword", "vector"], option("--mode", "hybrid, keyword or vector", "MODE")] = (
+        "hybrid"
+    )
     print_path: Annotated[bool, option("--print", "Enter prints the path of the file and ends")] = False
     linear: Annotated[bool, option("--linear", "Use plain lines instead of the full screen, for screen readers")] = (
         False

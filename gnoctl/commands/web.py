@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -57,6 +56,7 @@ def web(options: WebOptions) -> None:
 
 
 def _serve(places: IndexPaths, options: WebOptions) -> None:
+    from gnoctl.commands.models import network
     from gnoctl.web import server
     from gnoctl.web import session as sessions
 
@@ -65,8 +65,7 @@ def _serve(places: IndexPaths, options: WebOptions) -> None:
     sock.listen()  # listen before the browser connects
     _show(session, options)
     options.note("Ctrl-C stops")
-    may_start = not (options.no_start or os.environ.get("GNO_NO_AUTOSTART"))
-    server.serve(places, session, sock, start=may_start)
+    server.serve(places, session, sock, network(), start=options.may_start)
 
 
 def _listen(port: int | None) -> socket.socket:

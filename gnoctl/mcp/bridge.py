@@ -1,4 +1,5 @@
-"""The MCP server: the tools and resources on the official `mcp` package, at standard input and output.
+"""The MCP server: the tools and resources on the official `mcp` package, at standard input and output. A resource
+`gno://collection/path` is a document, `gno://collection/` lists the documents of a collection.
 
 It ends when standard input ends. The daemon keeps running. `http.py` serves the same at an address.
 """
@@ -10,8 +11,8 @@ import gc
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TextIO
 
 import anyio
@@ -22,15 +23,19 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 import gnod
-from gnoctl.mcp import resources
 from gnoctl.mcp.arguments import StatusArguments, object_schema, read
-from gnoctl.mcp.hints import for_agent
-from gnoctl.mcp.progress import relayed
+from gnoctl.mcp.output_text import for_agent, titled
 from gnoctl.mcp.tools import Tool, status
 from gnoctl.printing import text
+from gnoctl.printing.wording import count
 from gnod.client import AsyncClient
+from gnod.client.connection import OnProgress
 from gnod.errors import Conflict, GnoError, NotFound, Refused
 from gnod.paths import IndexPaths
+from gnod.protocol.base import NoParams, ProgressValue
+from gnod.protocol.collections import CollectionListResult
+from gnod.protocol.documents import DocumentGetParams, DocumentListParams, DocumentListResult, DocumentText
+from gnod.types import SCHEME, format_uri, parse_uri
 
 INSTRUCTIONS = """gno keeps the user's own documents indexed on this machine. To answer a question, call `evidence`; to
 explore, `search`, then `read` the lines. Cite what you use by its gno:// address and lines. `recall` and `remember`
@@ -41,7 +46,14 @@ is never from gno itself. Commands of gnoctl are for the user."""
 # Seconds to wait for the names of the collections: an agent waits for the instructions.
 _OVERVIEW_S = 3.0
 
+# An answer arrives word by word, but agents show only a few updates per second.
+PAUSE_S = 0.2
+# Reserved expansion (RFC 6570) keeps the slashes of a path. Addresses with escaped slashes are read as well.
+_TEMPLATE = "gno://{collection}/{+path}"
+_MAX_LISTED = 1000
+
 Context = ServerRequestContext[object]
+Report = Callable[[float, str], Awaitable[None]]
 Page = types.PaginatedRequestParams | None
 
 
@@ -57,7 +69,6 @@ def serve(places: IndexPaths, *, start: bool, wire: TextIO, tools: Sequence[Tool
 
 
 def prepare() -> None:
-    """Set up the process for a long life."""
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="gnoctl mcp: %(message)s")
     gc.enable()  # __main__ disables it for short commands
     gc.freeze()
@@ -111,18 +122,17 @@ class _Handlers:
             return types.CallToolResult(content=[types.TextContent(text=said)], is_error=True)
 
     async def resources(self, _context: Context, _page: Page) -> types.ListResourcesResult:
+        """List the collections. Documents are not listed, because there are too many; agents search for them."""
         with _protocol_errors():
-            result = await resources.listed(self._daemon)
-        return types.ListResourcesResult(
-            resources=[
-                types.Resource(uri=each.uri, name=each.name, description=each.description, mime_type="text/plain")
-                for each in result
-            ]
-        )
+            known = await self._daemon.call("collection.list", NoParams(), CollectionListResult)
+        about = {each.name: f"{count(each.documents, 'document')} in {each.path}" for each in known.collections}
+        about |= {each.name: f"a shared collection, {each.address}" for each in known.attached}
+        listed = [_resource(name, f"The list of {what}") for name, what in about.items()]
+        return types.ListResourcesResult(resources=listed)
 
     async def templates(self, _context: Context, _page: Page) -> types.ListResourceTemplatesResult:
         template = types.ResourceTemplate(
-            uri_template=resources.TEMPLATE,
+            uri_template=_TEMPLATE,
             name="document",
             title="Document",
             description="The complete text of a document as Markdown; `search` returns addresses.",
@@ -132,7 +142,7 @@ class _Handlers:
 
     async def read(self, _context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
         with _protocol_errors():
-            shown, mime = await resources.read(self._daemon, params.uri)
+            shown, mime = await _resource_text(self._daemon, params.uri)
         contents = types.TextResourceContents(uri=params.uri, text=shown, mime_type=mime)
         return types.ReadResourceResult(contents=[contents])
 
@@ -188,3 +198,64 @@ def _protocol_errors() -> Iterator[None]:
         is_client_error = isinstance(error, NotFound | Refused | Conflict)
         code = types.INVALID_PARAMS if is_client_error else types.INTERNAL_ERROR
         raise MCPError(code, text.line(for_agent(error.message)), {"kind": error.kind}) from None
+
+
+@asynccontextmanager
+async def relayed(report: Report) -> AsyncIterator[OnProgress]:
+    """Yield a callback for the daemon's progress; `report` gets a number that only increases, as MCP requires."""
+    latest: list[str] = []
+    changed = asyncio.Event()
+
+    def take(value: ProgressValue) -> None:
+        latest[:] = [describe(value)]
+        changed.set()
+
+    async def pass_on() -> None:
+        number, reported = 0, None
+        while True:
+            await changed.wait()
+            changed.clear()
+            if latest[0] != reported:
+                number, reported = number + 1, latest[0]
+                await report(number, reported)
+                await asyncio.sleep(PAUSE_S)
+
+    passing = asyncio.create_task(pass_on())
+    # Other code detects a disconnected agent.
+    passing.add_done_callback(lambda done: done.cancelled() or done.exception())
+    try:
+        yield take
+    finally:
+        passing.cancel()
+
+
+def describe(value: ProgressValue) -> str:
+    """Return the progress as text.
+
+    >>> describe(ProgressValue(stage="index", done=2, total=10, label="notes"))
+    'index notes: 2 of 10'
+    """
+    what = " ".join(filter(None, (value.stage, value.label)))
+    if isinstance(value.text, str) or not (value.done or value.total):
+        return text.line(what)
+    return text.line(f"{what}: {value.done} of {value.total}" if value.total else f"{what}: {value.done}")
+
+
+def _resource(name: str, about: str) -> types.Resource:
+    return types.Resource(uri=f"{SCHEME}{name}/", name=name, description=text.line(about), mime_type="text/plain")
+
+
+async def _resource_text(daemon: AsyncClient, uri: str) -> tuple[str, str]:
+    """Return a complete document, or the list of a collection's documents, and its MIME type."""
+    collection, path = parse_uri(uri)
+    if path:
+        # Format it again: the slashes of the address may have been escaped.
+        params = DocumentGetParams(ref=format_uri(collection, path))
+        document = await daemon.call("document.get", params, DocumentText)
+        return document.text, "text/markdown"
+    asked = DocumentListParams(scope=collection, limit=_MAX_LISTED)
+    entries = await daemon.call("document.list", asked, DocumentListResult)
+    lines = [titled(each.uri, each.title) for each in entries.documents]
+    if entries.total > len(lines):
+        lines.append(f"… and {entries.total - len(lines):,} more: use `search`")
+    return "\n".join(lines) or "no documents", "text/plain"

@@ -15,7 +15,7 @@ from http import HTTPStatus
 
 from mcp.server.lowlevel import Server
 from mcp.server.streamable_http import MCP_SESSION_ID_HEADER
-from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from starlette.datastructures import Headers
@@ -64,44 +64,41 @@ def application(daemon: AsyncClient, token: str, port: int, tools: Sequence[Tool
             yield
         await daemon.close()
 
-    route = Route(PATH, _WithInstructions(sessions.handle_request, server, daemon))
-    return _Guard(Starlette(routes=[route], lifespan=lifespan), token)
+    app = Starlette(routes=[Route(PATH, StreamableHTTPASGIApp(sessions))], lifespan=lifespan)
+    return _Guard(app, token, server, daemon)
 
 
 class _Guard:
-    """Refuses who does not show the token. A page in a browser cannot: it would have to know it."""
+    """Refuses who does not show the token; a page in a browser does not know it. Tells new sessions what there is to
+    search now."""
 
-    def __init__(self, app: ASGIApp, token: str) -> None:
+    def __init__(self, app: ASGIApp, token: str, server: Server, daemon: AsyncClient) -> None:
         self._app = app
         self._expected = f"Bearer {token}".encode()
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._is_known(Headers(scope=scope)):
-            said = "show the token: `gnoctl mcp install --http` writes it into the settings of agents\n"
-            answer = PlainTextResponse(said, HTTPStatus.UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})
-            await answer(scope, receive, send)
-        elif scope["type"] in ("http", "lifespan"):  # a web socket is dropped without an answer
-            await self._app(scope, receive, send)
-
-    def _is_known(self, headers: Headers) -> bool:
-        given = headers.getlist("authorization")
-        return len(given) == 1 and hmac.compare_digest(given[0].encode("utf-8", "replace"), self._expected)
-
-
-class _WithInstructions:
-    """Tells new sessions what there is to search now."""
-
-    def __init__(self, app: ASGIApp, server: Server, daemon: AsyncClient) -> None:
-        self._app = app
         self._server = server
         self._daemon = daemon
         self._lock = asyncio.Lock()
         self._until = 0.0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if MCP_SESSION_ID_HEADER not in Headers(scope=scope):
-            async with self._lock:
-                if time.monotonic() >= self._until:
-                    self._server.instructions = await instructions(self._daemon)
-                    self._until = time.monotonic() + _INSTRUCTIONS_LAST_S
-        await self._app(scope, receive, send)
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            if not self._is_known(headers):
+                said = "show the token: `gnoctl mcp install --http` writes it into the settings of agents\n"
+                answer = PlainTextResponse(said, HTTPStatus.UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})
+                return await answer(scope, receive, send)
+            if scope["path"] == PATH and MCP_SESSION_ID_HEADER not in headers:
+                await self._renew_instructions()
+        if scope["type"] in ("http", "lifespan"):  # a web socket is dropped without an answer
+            await self._app(scope, receive, send)
+        return None
+
+    def _is_known(self, headers: Headers) -> bool:
+        given = headers.getlist("authorization")
+        return len(given) == 1 and hmac.compare_digest(given[0].encode("utf-8", "replace"), self._expected)
+
+    async def _renew_instructions(self) -> None:
+        async with self._lock:
+            if time.monotonic() >= self._until:
+                self._server.instructions = await instructions(self._daemon)
+                self._until = time.monotonic() + _INSTRUCTIONS_LAST_S

@@ -9,20 +9,20 @@ of a link) comes last, after everything that the bridge says.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from urllib.parse import quote
 
 from gnoctl.mcp.arguments import SearchArguments
-from gnoctl.mcp.hints import for_agent
-from gnoctl.printing import evidence as evidence_words
-from gnoctl.printing import rows, text, verified
+from gnoctl.printing import evidence as drawn_evidence
+from gnoctl.printing import records, text
 from gnoctl.printing.wording import at_lines, corrected, count, loosely, matches, missed_by, reason, unreadable
 from gnod.protocol.base import AnswerSource, Copy, Quote
 from gnod.protocol.collections import ContextListResult
 from gnod.protocol.documents import DocumentListResult
 from gnod.protocol.evidence import AskVerifyResult, EvidencePassage, EvidenceResult, VerifiedClaim
-from gnod.protocol.index import CollectionStatus, EmbeddingStatus, IndexStatusResult
+from gnod.protocol.index import CollectionStatus, IndexStatusResult
 from gnod.protocol.links import DocumentLink, LinksGraphResult, LinksMentionsResult
 from gnod.protocol.search import AskResult, Hit, Row, SearchResult
 from gnod.types import estimated_tokens
@@ -30,6 +30,35 @@ from gnod.types import estimated_tokens
 MAX_SNIPPET_CHARS = 400
 MAX_FAILURES = 50
 _PLAIN = SearchArguments(query="")
+
+# Commands that do the same as a tool. All others are for the user.
+TOOLS = {
+    "ask": "`evidence`",
+    "evidence": "`evidence`",
+    "get": "`read`",
+    "index": "`search` with fresh=true",
+    "ls": "`search` with a query such as collection:NAME",
+    "multi-get": "`read`",
+    "query": "`search`",
+    "recall": "`recall`",
+    "remember": "`remember`",
+    "search": "`search`",
+    "similar": "`links` with what=similar",
+    "vsearch": "`search`",
+}
+
+_COMMAND = re.compile("`gnoctl ([^`]+)`")
+
+
+def for_agent(message: str) -> str:
+    """Return a message with the tools that do what the commands in it do.
+
+    >>> for_agent("no document 'x' in the index; `gnoctl ls` lists what is indexed")
+    "no document 'x' in the index; `search` with a query such as collection:NAME lists what is indexed"
+    >>> for_agent("the memories are locked: `gnoctl memory unlock`")
+    'the memories are locked: `gnoctl memory unlock`'
+    """
+    return _COMMAND.sub(lambda command: TOOLS.get(command[1], command[0]), message)
 
 
 def search(result: SearchResult, given: SearchArguments = _PLAIN) -> str:
@@ -53,7 +82,7 @@ def search(result: SearchResult, given: SearchArguments = _PLAIN) -> str:
 
 
 def _row(row: Row, fields: Sequence[str]) -> str:
-    cells = (text.line(cell).replace("|", "\\|") for cell in rows.cells(row, fields))
+    cells = (text.line(cell).replace("|", "\\|") for cell in records.cells_of(row, fields))
     return " | ".join([address(row.uri), *cells])
 
 
@@ -144,7 +173,7 @@ def _link(place: str, to: Sequence[str] = (), state: str = "", target: str = "",
 
 
 def status(result: IndexStatusResult, contexts: ContextListResult) -> str:
-    about = _about(contexts)
+    about, embedding = _about(contexts), result.embedding
     head = f"{count(result.documents, 'document')} in {count(len(result.collections), 'collection')}"
     head += f"; {text.line(result.freshness.state)}"
     lines = [_collection(each, about.get(each.name)) for each in result.collections]
@@ -153,7 +182,9 @@ def status(result: IndexStatusResult, contexts: ContextListResult) -> str:
     more = len(all_failures) - len(failures) + result.errors_left_out
     notes = (
         None if lines else "no folder is indexed yet: the user adds one with `gnoctl init FOLDER`",
-        _embedding(result.embedding),
+        f"embedding is {embedding.state}: {embedding.reason}"
+        if embedding.reason and embedding.state != "idle"
+        else None,
         f"{more} more failures are not listed" if more else None,
         result.config_error,
     )
@@ -169,12 +200,6 @@ def _collection(collection: CollectionStatus, about: str | None) -> str:
     parts += [] if collection.available else [collection.reason or "its folder does not exist"]
     described = f"\n  about: {text.line(about)}" if about else ""
     return text.line(f"- {collection.name}: {', '.join(parts)} ({collection.path})") + described
-
-
-def _embedding(status: EmbeddingStatus) -> str | None:
-    if status.reason and status.state != "idle":
-        return f"embedding is {status.state}: {status.reason}"
-    return None
 
 
 def _about(contexts: ContextListResult) -> dict[str, str]:
@@ -225,10 +250,10 @@ def evidence(result: EvidenceResult) -> str:
     """Return the passages, grouped by document."""
     head = f"{count(len(result.passages), 'passage')}, {result.tokens:,} tokens"
     documents = [_document(list(group)) for _, group in groupby(result.passages, key=lambda each: each.uri)]
-    left_out = "\n".join(text.line(evidence_words.left_out(each)) for each in result.left_out)
+    left_out = "\n".join(text.line(drawn_evidence.left_out(each)) for each in result.left_out)
     notes = (
         _STATES.get(result.state) if result.passages else None,
-        evidence_words.why_nothing(result),
+        drawn_evidence.why_nothing(result),
         missed_by(result.freshness),
         result.lexical_only_reason,
         *result.notes,
@@ -258,14 +283,14 @@ def _cited_lines(citation: str) -> str:
 
 def verify(result: AskVerifyResult) -> str:
     """Return each claim with the sentence that supports or contradicts it, and the state of each citation."""
-    citations = "\n".join(text.line(verified.citation(each)) for each in result.citations)
+    citations = "\n".join(text.line(drawn_evidence.citation(each)) for each in result.citations)
     nothing = "" if result.claims or result.citations else "no claim in this text"
     notes = noted([missed_by(result.freshness)])
     return paragraphs(*map(_claim, result.claims), citations, nothing, *notes)
 
 
 def _claim(claim: VerifiedClaim) -> str:
-    head = f"{verified.stance(claim)}:\n{quoted(claim.text)}"
+    head = f"{drawn_evidence.stance(claim)}:\n{quoted(claim.text)}"
     if claim.sentence is None:
         return head
     place = f"{address(claim.sentence.uri)}:{_cited_lines(claim.sentence.citation)}"

@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from itertools import accumulate, takewhile
 
-from gnoctl.mcp.hints import for_agent
-from gnoctl.mcp.output_text import address, noted, paragraphs
+from gnoctl.mcp.output_text import address, for_agent, noted, paragraphs
 from gnoctl.printing import text
 from gnoctl.printing.wording import count, skipped_by_reason
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference

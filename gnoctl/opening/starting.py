@@ -24,7 +24,6 @@ _SKIM = Path("/Applications/Skim.app")
 
 
 def target_of(place: DocumentPlace) -> ViewerTarget:
-    """Return what a viewer shows of a place."""
     where = place.location
     page = (where.page or where.slide) if where else None
     row = where.row if where else None

@@ -49,8 +49,8 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
         yield terminal.paint(f"({why})", DIM)
     if result.sources:
         yield ""
-    for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
-        line = _source(source, terminal)
+    for source in cited_first(result.sources):
+        line = source_line(source, terminal)
         yield line if source.cited else terminal.paint(line, DIM)
         if copies := also(source.also, source.also_left_out):
             yield terminal.paint(terminal.clip(INDENT + text.line(copies)), DIM)
@@ -137,7 +137,11 @@ def _height() -> int:
         return 24
 
 
-def _source(source: AnswerSource, terminal: Terminal) -> str:
+def cited_first(sources: Sequence[AnswerSource]) -> list[AnswerSource]:
+    return sorted(sources, key=lambda source: (not source.cited, source.number))
+
+
+def source_line(source: AnswerSource, terminal: Terminal) -> str:
     lines = at_lines(source.line, source.end_line, source.location)
     where = text.line(f"[{source.number}] {source.collection}/{source.path}:{lines}")
     return _beside(where, text.line(source.title), terminal)

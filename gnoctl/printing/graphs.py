@@ -43,7 +43,7 @@ def mermaid(graph: LinksGraphResult) -> Iterator[str]:
 def tree(graph: LinksGraphResult, terminal: Terminal) -> Iterator[str]:
     """Yield a line for each document, indented below one that is nearer to the first."""
     for node, arrow in branches(graph):
-        address = terminal.paint(text.line(node.uri.removeprefix(SCHEME)), BOLD)
+        address = terminal.line(node.uri.removeprefix(SCHEME), BOLD)
         counts = terminal.paint(f"{node.links:,} out, {node.backlinks:,} in", DIM)
         yield f"{'  ' * node.distance}{arrow}{address}  {text.line(node.title)}  {counts}"
 

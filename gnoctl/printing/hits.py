@@ -1,4 +1,7 @@
-"""Draw search results for people: title, place, passage. Pure: returns lines."""
+"""Draw search results for people: title, place, passage; and one hit as text for the clipboard. Pure: returns lines.
+
+A plain search uses this module, so it imports nothing slow.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +16,7 @@ if TYPE_CHECKING:
 
     from gnod.protocol.evidence import EvidenceResult
     from gnod.protocol.search import AskResult, Hit, HitPassage, SearchResult
+
 
 INDENT = "  "
 
@@ -42,16 +46,16 @@ def ending(result: SearchResult, terminal: Terminal) -> Iterator[str]:
 
 def remarks(result: SearchResult | EvidenceResult | AskResult, terminal: Terminal) -> Iterator[str]:
     """Yield what a result may lack, and why."""
-    yield from (terminal.paint(text.line(hint), YELLOW) for hint in result.hints)
-    yield from (terminal.paint(text.line(f"left out: {note}"), YELLOW) for note in result.notes)
+    yield from (terminal.line(hint, YELLOW) for hint in result.hints)
+    yield from (terminal.line(f"left out: {note}", YELLOW) for note in result.notes)
     if reason := getattr(result, "lexical_only_reason", None):
-        yield terminal.paint(text.line(f"keyword search only: {reason}"), YELLOW)
+        yield terminal.line(f"keyword search only: {reason}", YELLOW)
     if missed := missed_by(result.freshness):
-        yield terminal.paint(text.line(missed), YELLOW)
+        yield terminal.line(missed, YELLOW)
 
 
 def corrections(result: SearchResult | EvidenceResult | AskResult, terminal: Terminal) -> Iterator[str]:
-    yield from (terminal.paint(text.line(line), YELLOW) for line in corrected(result.corrections))
+    yield from (terminal.line(line, YELLOW) for line in corrected(result.corrections))
 
 
 def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> Iterator[str]:
@@ -141,18 +145,11 @@ def _lines(
 
 def marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], terminal: Terminal) -> str:
     """Return `shown[start:end]` with the ranges in `marks` painted."""
-    pieces = []
-    at = start
-    for mark_start, mark_end in sorted(marks):
-        begin, stop = max(at, mark_start), min(end, mark_end)
-        if begin < stop:
-            pieces += [shown[at:begin], terminal.paint(shown[begin:stop], MATCH)]
-            at = stop
-    return "".join(pieces) + shown[at:end]
+    pieces = text.pieces(shown, start, end, marks)
+    return "".join(terminal.paint(piece, MATCH) if is_match else piece for piece, is_match in pieces)
 
 
 def explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
-    """Yield the lines of what a result says of its stages."""
     for name, value in explain.items():
         if name == "stages" and isinstance(value, list):
             yield from map(_stage, value)
@@ -180,3 +177,25 @@ def _value(value: object) -> str:
     if isinstance(value, list):
         return ", ".join(map(_value, value))
     return text.line(f"{value:,.4g}" if isinstance(value, float) else str(value))
+
+
+def file_place(hit: Hit) -> str:
+    """Return the path on the disk; with the line, where the file is text."""
+    return text.line(hit.source if hit.location else f"{hit.source}:{hit.line}")
+
+
+def address(hit: Hit) -> str:
+    """Return the address that every gnoctl command, editor and agent opens."""
+    return f"{hit.uri}#{hit.location.fragment}" if hit.location and hit.location.fragment else f"{hit.uri}:{hit.line}"
+
+
+def citation(hit: Hit) -> str:
+    """Return title, place and address.
+
+    >>> from gnod.protocol.search import Hit
+    >>> citation(Hit(rank=1, score=1, docid="#a", uri="gno://n/a.md", collection="n", path="a.md", source="/n/a.md",
+    ...              title="Boats", line=3, end_line=3, snippet="", mime="text/markdown", modified=""))
+    'Boats, n/a.md, line 3 <gno://n/a.md:3>'
+    """
+    where = hit.location.label if hit.location else f"line {hit.line}"
+    return f"{text.line(f'{hit.title}, {hit.collection}/{hit.path}, {where}')} <{address(hit)}>"

@@ -30,9 +30,9 @@ def render_results(result: wire.MemorySearchResult, terminal: Terminal) -> Itera
             more = f"+{len(each.folded)} more of the same event: {' '.join(each.folded)}"
             yield terminal.paint(INDENT + text.line(more), DIM)
         yield ""
-    yield terminal.paint(text.line(result.counts), DIM)
+    yield terminal.line(result.counts, DIM)
     for note in result.notes:
-        yield terminal.paint(text.line(note), YELLOW)
+        yield terminal.line(note, YELLOW)
     if result.results and result.results[0].rerank < GOOD:
         weak = f"All results are weak (below {GOOD:.2f}): perhaps no such memory is stored"
         yield terminal.paint(weak, YELLOW)
@@ -46,7 +46,7 @@ def render_list(result: wire.MemoryListResult, terminal: Terminal) -> Iterator[s
     shown = f"{len(result.memories):,} of " if result.cursor or len(result.memories) < result.total else ""
     yield terminal.paint(f"{shown}{memories(result.total)}", DIM)
     for note in result.notes:
-        yield terminal.paint(text.line(note), YELLOW)
+        yield terminal.line(note, YELLOW)
 
 
 def render_whole(record: wire.MemoryRecord, terminal: Terminal) -> Iterator[str]:
@@ -109,7 +109,7 @@ def _head(
     """Return `m4x0q2v7ke  decision  2026-11-21  auth, ~postgres  (team)`."""
     parts = [each.type, time[:10], ", ".join(topics), "" if namespace == PERSONAL else f"({namespace})", *about(each)]
     shown = text.line("  ".join(filter(None, parts)))
-    return f"{terminal.paint(text.line(each.id), BOLD)}  {terminal.paint(shown, DIM)}"
+    return f"{terminal.line(each.id, BOLD)}  {terminal.paint(shown, DIM)}"
 
 
 def about(each: wire.MemoryFound | wire.MemoryRecord) -> list[str]:

@@ -1,19 +1,25 @@
-"""Lists of documents for programs: file lists, CSV, Markdown, XML. Imported only when one is asked for."""
+"""Lists of documents for programs: CSV, Markdown, XML, paths; and tables of chosen fields. Imported only when one is
+asked for."""
 
 from __future__ import annotations
 
 import csv
 import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from io import StringIO
+from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.parse import quote
 from xml.sax.saxutils import escape, quoteattr
 
+import msgspec
+
 from gnoctl.printing import text
+from gnoctl.printing.output import note
+from gnoctl.printing.terminal import Terminal, columns
 from gnod.protocol.documents import DocumentEntry, DocumentText
-from gnod.protocol.search import Hit
+from gnod.protocol.search import Hit, Row
 
 RecordFormat = Literal["files", "csv", "md", "xml"]
 
@@ -127,3 +133,51 @@ def _markdown(line: str) -> str:
 def _xml(value: str) -> str:
     """Drop what XML 1.0 cannot hold at all; replace what a terminal must not see."""
     return text.block(_XML_ILLEGAL.sub("", value))
+
+
+def cell(value: object) -> str:
+    """Return a value of a document's metadata as text.
+
+    >>> cell(["a", 1.5]), cell(True), cell(None), cell({"x": [1]})
+    ('a, 1.5', 'true', '', '{"x":[1]}')
+    """
+    if isinstance(value, list):
+        return ", ".join(map(cell, value))
+    if value is None or isinstance(value, str):
+        return value or ""
+    return msgspec.json.encode(value).decode()
+
+
+def cells_of(row: Row, names: Sequence[str]) -> list[str]:
+    return [cell(row.values.get(name)) for name in names]
+
+
+def rows_as_table(rows: Sequence[Row], names: Sequence[str], terminal: Terminal) -> Iterator[str]:
+    return columns(names, [cells_of(row, names) for row in rows], terminal, flexible=None)
+
+
+def rows_as_csv(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
+    yield csv_line(names)
+    yield from (csv_line(cells_of(row, names)) for row in rows)
+
+
+def write_paths(sources: Iterable[str], *, has_nulls: bool) -> None:
+    """Print each path once, unchanged. On a terminal, remove characters that control it. A path with a line break would
+    be two lines: it is left out, and a note says so."""
+    found = list(dict.fromkeys(map(on_disk, sources)))
+    shown = found if has_nulls else [path for path in found if path.splitlines() == [path]]
+    is_terminal = sys.stdout.isatty()
+    for path in shown:
+        sys.stdout.write((text.line(path) if is_terminal else path) + ("\0" if has_nulls else "\n"))
+    if left_out := len(found) - len(shown):
+        note(f"paths with a line break are left out: {left_out}. Use --paths0")
+
+
+def on_disk(source: str) -> str:
+    """Return the file that holds a source: the archive, of a file in one (`old.zip!/report.pdf`)."""
+    end = source.find("!/")
+    while end >= 0:
+        if Path(source[:end]).is_file():
+            return source[:end]
+        end = source.find("!/", end + 1)
+    return source

@@ -32,6 +32,10 @@ class Terminal(NamedTuple):
     def paint(self, shown: str, style: str) -> str:
         return f"\x1b[{style}m{shown}\x1b[0m" if self.colour and shown else shown
 
+    def line(self, shown: str, style: str) -> str:
+        """Return a text as one safe line, painted."""
+        return self.paint(text.line(shown), style)
+
     def link(self, shown: str, path: str) -> str:
         """Return a text that opens a file, or the one that it is in (OSC 8). The name of the machine tells a terminal
         that shows another one over ssh."""

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
 
 ELLIPSIS = "…"
 
@@ -76,9 +80,23 @@ def clip_start(text: str, width: int) -> str:
 
 
 def pad(text: str, width: int, *, right: bool = False) -> str:
-    """Fill `text` with spaces to `width` cells."""
     space = " " * max(0, width - cells(text))
     return space + text if right else text + space
+
+
+def pieces(text: str, start: int, end: int, marks: Iterable[tuple[int, int]]) -> Iterator[tuple[str, bool]]:
+    """Yield the parts of `text[start:end]`, each with whether it is in one of the ranges in `marks`.
+
+    >>> list(pieces("a blue boat", 2, 9, [(7, 11), (0, 1)]))
+    [('blue ', False), ('bo', True), ('', False)]
+    """
+    for mark_start, mark_end in sorted(marks):
+        begin, stop = max(start, mark_start), min(end, mark_end)
+        if begin < stop:
+            yield text[start:begin], False
+            yield text[begin:stop], True
+            start = stop
+    yield text[start:end], False
 
 
 def wrap(text: str, width: int) -> list[tuple[int, int]]:

@@ -7,26 +7,32 @@ import plistlib
 import re
 import shutil
 import subprocess
-import time
 from pathlib import Path
 from typing import Any
 
-from gnoctl.service import STARTED_BY_GNOCTL, Service, ServiceState, files
+from gnoctl.command import wait_until
+from gnoctl.service import (
+    MARK,
+    STARTED_BY_GNOCTL,
+    Service,
+    daemon_command,
+    environment,
+    shipped,
+    write_file,
+)
 from gnod.errors import Unavailable
 from gnod.paths import IndexPaths
 from gnod.private import private_folder
 
-MANAGER = "launchd"
 # gnod.daemon.notify recognises the service by this prefix.
 LABEL = "local.gnod."
 
 _TIMEOUT_S = 120.0
-_POLL_S = 0.1
 _PID = re.compile(r"^\s*pid = (\d+)$", re.MULTILINE)
 
 
 class Launchd(Service):
-    manager = MANAGER
+    manager = "launchd"
 
     def __init__(self, places: IndexPaths) -> None:
         self._places = places
@@ -36,7 +42,7 @@ class Launchd(Service):
 
     def write(self) -> None:
         private_folder(self._output().parent)  # launchd does not create it
-        files.write(self.files[0], self.text())
+        write_file(self.files[0], self.text())
 
     def enable(self) -> None:
         self._launchctl("enable", self._target)
@@ -52,35 +58,24 @@ class Launchd(Service):
             return
         self._launchctl("bootout", self._target)
         # launchctl returns before the daemon has ended. Until then the label cannot be loaded again.
-        deadline = time.monotonic() + _TIMEOUT_S
-        while self._is_loaded() and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
+        wait_until(lambda: not self._is_loaded(), _TIMEOUT_S)
 
     def remove(self) -> None:
         self.files[0].unlink(missing_ok=True)
 
-    def state(self) -> ServiceState:
-        missing = self.missing()
-        shown = None if missing else self._run("print", self._target)
-        pid = _PID.search(shown.stdout) if shown else None
-        return ServiceState(
-            manager=MANAGER,
-            unavailable=missing,
-            installed=self.is_installed(),
-            starts=shown is not None and shown.returncode == 0,
-            running=pid is not None,
-            pid=int(pid[1]) if pid else 0,
-            files=[str(path) for path in self.files if path.exists()],
-        )
+    def seen(self) -> tuple[bool, int | None]:
+        shown = self._run("print", self._target)
+        pid = _PID.search(shown.stdout)
+        return shown.returncode == 0, int(pid[1]) if pid else None
 
     def text(self) -> str:
-        agent: dict[str, Any] = plistlib.loads(files.pattern("launchd/gnod.plist").encode())
+        agent: dict[str, Any] = plistlib.loads(shipped("launchd/gnod.plist").encode())
         agent["Label"] = self.label
-        agent["ProgramArguments"] = files.command(self._places)
-        agent["EnvironmentVariables"] |= files.environment(self._places)
+        agent["ProgramArguments"] = daemon_command(self._places)
+        agent["EnvironmentVariables"] |= environment(self._places)
         agent["StandardOutPath"] = agent["StandardErrorPath"] = str(self._output())
         head, kind, body = plistlib.dumps(agent, sort_keys=False).decode().partition("<plist")
-        return f"{head}<!-- {files.MARK} -->\n{kind}{body}"
+        return f"{head}<!-- {MARK} -->\n{kind}{body}"
 
     @property
     def _target(self) -> str:
@@ -93,7 +88,6 @@ class Launchd(Service):
         return self._run("print", self._target).returncode == 0
 
     def missing(self) -> str | None:
-        """Return why the manager cannot run services of this user; None: it can."""
         if shutil.which("launchctl") is None:
             return f"launchd is not installed: {STARTED_BY_GNOCTL}"
         if self._run("print", self._domain).returncode:

@@ -7,12 +7,18 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from gnoctl.service import STARTED_BY_GNOCTL, Service, ServiceState, files
+from gnoctl.service import (
+    MARK,
+    STARTED_BY_GNOCTL,
+    Service,
+    daemon_command,
+    environment,
+    shipped,
+    write_file,
+)
 from gnod.errors import Unavailable
 from gnod.folders import DEFAULT_INDEX
 from gnod.paths import IndexPaths
-
-MANAGER = "systemd"
 
 # The start may upgrade an index, and the unit has its own limits for a daemon that hangs.
 _TIMEOUT_S = 1000.0
@@ -21,7 +27,7 @@ _TIMEOUT_S = 1000.0
 class Systemd(Service):
     """The units of one index: `gnod.socket` and `gnod.service`, or `gnod-work.socket` and `gnod-work.service`."""
 
-    manager = MANAGER
+    manager = "systemd"
 
     def __init__(self, places: IndexPaths) -> None:
         self._places = places
@@ -37,7 +43,7 @@ class Systemd(Service):
 
     def write(self) -> None:
         for path, text in zip(self.files, (self.socket_text(), self.service_text()), strict=True):
-            files.write(path, text)
+            write_file(path, text)
         _systemctl("daemon-reload")
 
     def enable(self) -> None:
@@ -70,23 +76,13 @@ class Systemd(Service):
             _systemctl("daemon-reload")
             _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
 
-    def state(self) -> ServiceState:
-        missing = self.missing()
-        socket = {} if missing else _properties(self.socket_unit)
-        service = {} if missing else _properties(self.service_unit)
+    def seen(self) -> tuple[bool, int | None]:
+        socket, service = _properties(self.socket_unit), _properties(self.service_unit)
+        starts = socket.get("ActiveState") == "active" or service.get("UnitFileState") == "enabled"
         running = service.get("ActiveState") in ("active", "reloading")
-        return ServiceState(
-            manager=MANAGER,
-            unavailable=missing,
-            installed=self.is_installed(),
-            starts=socket.get("ActiveState") == "active" or service.get("UnitFileState") == "enabled",
-            running=running,
-            pid=int(service.get("MainPID", "0")) if running else 0,
-            files=[str(path) for path in self.files if path.exists()],
-        )
+        return starts, int(service.get("MainPID", "0")) if running else None
 
     def missing(self) -> str | None:
-        """Return why the manager cannot run services of this user; None: it can."""
         if shutil.which("systemctl") is None:
             return f"systemd is not installed: {STARTED_BY_GNOCTL}"
         done = _run("show-environment")
@@ -101,11 +97,11 @@ class Systemd(Service):
         return _filled("gnod.socket", {"ListenStream": address})
 
     def service_text(self) -> str:
-        variables = {"PYTHONFAULTHANDLER": "1", **files.environment(self._places)}
+        variables = {"PYTHONFAULTHANDLER": "1", **environment(self._places)}
         return _filled(
             "gnod.service",
             {
-                "ExecStart": " ".join(_quoted(word).replace("$", "$$") for word in files.command(self._places)),
+                "ExecStart": " ".join(_quoted(word).replace("$", "$$") for word in daemon_command(self._places)),
                 "Environment": " ".join(_quoted(f"{name}={value}") for name, value in variables.items()),
             },
         )
@@ -120,10 +116,10 @@ def _units_folder() -> Path:
 
 def _filled(name: str, values: dict[str, str]) -> str:
     """Return a shipped unit with some values replaced, below the mark of gnoctl."""
-    lines = files.pattern(f"systemd/{name}").splitlines()
+    lines = shipped(f"systemd/{name}").splitlines()
     first = lines.index("[Unit]")  # the comments before it are about the template
     filled = [f"{key}={values[key]}" if (key := line.partition("=")[0]) in values else line for line in lines[first:]]
-    return "\n".join([f"# {files.MARK}", "", *filled, ""])
+    return "\n".join([f"# {MARK}", "", *filled, ""])
 
 
 def _literal(text: str) -> str:

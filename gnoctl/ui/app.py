@@ -19,12 +19,13 @@ from rich.text import Text
 from textual import on
 from textual.app import App, ComposeResult, SuspendNotSupported
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal
+from textual.containers import Horizontal, VerticalScroll
 from textual.events import Resize
+from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
-from gnoctl.printing import citation, text
-from gnoctl.ui import bars
+from gnoctl.printing import hits, text
+from gnoctl.ui import bars, styles
 from gnoctl.ui.connection import Watched
 from gnoctl.ui.keys import KEYS
 from gnoctl.ui.narrowing import Narrowing
@@ -43,7 +44,16 @@ if TYPE_CHECKING:
 NARROW = 100
 """In fewer columns, results and preview take turns."""
 _COPIED_WITHIN_S = 2.0
-_COPIES = (("the path", citation.file_place), ("a citation", citation.citation), ("the address", citation.address))
+_COPIES = (("the path", hits.file_place), ("a citation", hits.citation), ("the address", hits.address))
+
+
+_SYNTAX = (
+    ('"two words"', "a phrase"),
+    ("-word", "without a word"),
+    ("part*", "words that begin with a part"),
+    ("tag:work lang:de after:30d", "fields: tag, type, author, lang, ext, path, title, before, after …"),
+    ("@name", "a saved search"),
+)
 
 
 class Query(Input):
@@ -65,6 +75,26 @@ class Bar(Static):
     def show(self, line: Text) -> None:
         line.no_wrap, line.overflow = True, "ellipsis"
         self.update(line, layout=False)
+
+
+class Help(ModalScreen[None]):
+    """F1: all keys."""
+
+    DEFAULT_CSS = """
+    Help { align: center middle; }
+    Help VerticalScroll { width: 84; max-width: 100%; height: auto; max-height: 100%; }
+    Help VerticalScroll { border: round ansi_cyan; padding: 0 1; }
+    """
+    BINDINGS = [Binding("escape,f1,enter,q", "dismiss", show=False)]
+
+    def compose(self) -> ComposeResult:
+        shown = Text()
+        for name, meaning in [*((key.shown, key.help) for key in KEYS), ("", ""), ("In the query", ""), *_SYNTAX]:
+            shown.append(f"{name:<12} " if len(name) < 12 else f"{name}  ", styles.KEY).append(f"{meaning}\n")
+        with VerticalScroll() as scroll:
+            scroll.border_title = "Keys"
+            scroll.border_subtitle = "Esc closes"
+            yield Static(shown)
 
 
 class UserInterface(App[str]):
@@ -116,6 +146,7 @@ class UserInterface(App[str]):
         self._note = ""
         self._links: LinkPane | None = None
         self._copied: tuple[str, int] = ("", 0)
+        self._bars: dict[str, Bar] = {}
 
     def compose(self) -> ComposeResult:
         with Horizontal(id="top"):
@@ -132,6 +163,8 @@ class UserInterface(App[str]):
     def on_mount(self) -> None:
         self.results, self.preview = self.query_one(ResultList), self.query_one(PreviewPane)
         self.input = self.query_one(Query)
+        # An event of the daemon may come while the screen is being taken down, and its widgets are not found any more.
+        self._bars = {str(bar.id): bar for bar in self.query(Bar)}
         self.input.cursor_blink = False  # a terminal must stay silent while nobody types
         self.input.focus()
         self._show_top()
@@ -287,8 +320,6 @@ class UserInterface(App[str]):
         self.exit(place.source)
 
     def action_help(self) -> None:
-        from gnoctl.ui.help import Help
-
         self.push_screen(Help())
 
     # Events of the daemon
@@ -334,20 +365,20 @@ class UserInterface(App[str]):
 
     def _show_state(self) -> None:
         self.session.has_models = self.watched.has_models
-        self.query_one("#status", Bar).show(bars.status(self.watched, self.session))
+        self._bars["status"].show(bars.status(self.watched, self.session))
         self._show_empty()
 
     def _show_found(self) -> None:
-        self.query_one("#found", Bar).show(bars.found(self.session, self._note))
+        self._bars["found"].show(bars.found(self.session, self._note))
 
     def _show_empty(self) -> None:
         self.results.notice = bars.empty(self.watched, self.session)
 
     def _show_top(self) -> None:
-        self.query_one("#mode", Bar).update(Text(f"{self.session.mode} › "))
+        self._bars["mode"].update(Text(f"{self.session.mode} › "))
         self._show_narrowing()
 
     def _show_narrowing(self) -> None:
-        bar, shown = self.query_one("#narrowing", Bar), text.line(str(self.session.narrowing))
+        bar, shown = self._bars["narrowing"], text.line(str(self.session.narrowing))
         if str(bar.content) != shown:
             bar.update(Text(shown))

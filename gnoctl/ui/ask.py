@@ -18,7 +18,7 @@ from gnoctl.ui.lines import ShownLine, ShownLines
 from gnoctl.ui.narrowing import Narrowing
 from gnod.client.asynchronous import AsyncClient
 from gnod.errors import GnoError
-from gnod.protocol.base import AnswerSource, ProgressValue, Quote
+from gnod.protocol.base import ProgressValue, Quote
 from gnod.protocol.search import AskParams, AskResult
 
 
@@ -68,15 +68,17 @@ class Ask(ModalScreen[str]):
         self._quotes = value.quotes or self._quotes
         self._draft += value.text or ""
         stage = ShownLine("not checked yet:" if self._draft else f"{text.line(value.stage)} …", styles.DIM)
-        draft = [ShownLine(line, styles.DIM) for line in _wrapped(self._draft, self._width)]
+        lines = self._terminal.wrap(self._draft) if self._draft else ()
+        draft = [ShownLine(line, styles.DIM) for line in lines]
         self._show([*self._quoted(), stage, *draft])
 
     def _show(self, lines: list[ShownLine]) -> None:
         self.query_one(ShownLines).show([ShownLine(text.line(self._question), styles.BOLD), ShownLine(""), *lines])
 
     @property
-    def _width(self) -> int:
-        return max(20, self.size.width - 6)
+    def _terminal(self) -> Terminal:
+        """What the lines are drawn for."""
+        return Terminal(width=max(20, self.size.width - 6))
 
     def _quoted(self) -> Iterator[ShownLine]:
         self._refs = [f"{quote.uri}:{quote.line}" for quote in self._quotes]
@@ -84,25 +86,16 @@ class Ask(ModalScreen[str]):
             yield ShownLine("Your documents do not say. Perhaps:")
             yield ShownLine("")
         for entry, quote in enumerate(self._quotes):
-            drawn = answers.render_quotes([structs.replace(quote, perhaps=False)], Terminal(width=self._width))
+            drawn = answers.render_quotes([structs.replace(quote, perhaps=False)], self._terminal)
             for number, line in enumerate(drawn):
                 yield ShownLine(line, styles.PLAIN if number else styles.DIM, entry if line else None)
 
     def _answered(self, result: AskResult) -> Iterator[ShownLine]:
         unsourced = structs.replace(result, sources=[])
-        yield from map(ShownLine, answers.render(unsourced, Terminal(width=self._width), quotes=False))
+        yield from map(ShownLine, answers.render(unsourced, self._terminal, quotes=False))
         if result.sources:
             yield ShownLine("")
-        for source in sorted(result.sources, key=lambda source: (not source.cited, source.number)):
+        for source in answers.cited_first(result.sources):
             self._refs.append(f"{source.uri}:{source.line}")
-            yield ShownLine(_source(source), styles.PLAIN if source.cited else styles.DIM, len(self._refs) - 1)
-
-
-def _source(source: AnswerSource) -> str:
-    where = source.location.label if source.location else str(source.line)
-    return text.line(f"[{source.number}] {source.collection}/{source.path}:{where}  {source.title}")
-
-
-def _wrapped(draft: str, width: int) -> Iterator[str]:
-    shown = text.block(draft)
-    yield from (shown[start:end] for start, end in text.wrap(shown, width))
+            shown = answers.source_line(source, self._terminal)
+            yield ShownLine(shown, styles.PLAIN if source.cited else styles.DIM, len(self._refs) - 1)

@@ -71,11 +71,7 @@ def empty(watched: Watched, session: UiSession) -> list[str]:
     if session.result is None or session.problem:
         return []
     if not any(collection.documents for collection in watched.collections):
-        return [
-            "No document is indexed yet.",
-            "",
-            "Files appear by themselves; `gnoctl status` tells more.",
-        ]
+        return ["No document is indexed yet.", "", "Files appear by themselves; `gnoctl status` tells more."]
     asked = session.similar_to.title if session.similar_to else session.query
     lines = [f"No results for {text.line(asked)}" if asked else "No document passes the filters.", ""]
     if session.result.loose:

@@ -22,12 +22,8 @@ DEPTHS = (1, 2, 3)
 _NODES = 200
 
 
-class LinkRequest(NamedTuple):
-    """A request whose result `sections` understands."""
-
-    method: str
-    params: Params
-    result: type[Result]
+LinkRequest = tuple[str, Params, type[Result]]
+"""A method, its parameters, and the type of its result, which `sections` understands."""
 
 
 class PaneEntry(NamedTuple):
@@ -49,14 +45,14 @@ class Section(NamedTuple):
 def questions(ref: str, limit: int) -> list[LinkRequest]:
     """Return what to ask about a document, the quickest first. `limit`: entries of each section."""
     return [
-        LinkRequest("document.links", wire.DocumentLinksParams(ref=ref, limit=limit), wire.DocumentLinksResult),
-        LinkRequest("links.mentions", wire.LinksMentionsParams(ref=ref, limit=limit), wire.LinksMentionsResult),
-        LinkRequest("search.similar", SearchSimilarParams(ref=ref, limit=RELATED), SearchResult),
+        ("document.links", wire.DocumentLinksParams(ref=ref, limit=limit), wire.DocumentLinksResult),
+        ("links.mentions", wire.LinksMentionsParams(ref=ref, limit=limit), wire.LinksMentionsResult),
+        ("search.similar", SearchSimilarParams(ref=ref, limit=RELATED), SearchResult),
     ]
 
 
 def neighbourhood(ref: str, depth: int) -> LinkRequest:
-    return LinkRequest("links.graph", wire.LinksGraphParams(ref=ref, depth=depth, limit=_NODES), wire.LinksGraphResult)
+    return "links.graph", wire.LinksGraphParams(ref=ref, depth=depth, limit=_NODES), wire.LinksGraphResult
 
 
 def sections(result: Result) -> list[Section]:

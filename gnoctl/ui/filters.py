@@ -31,10 +31,7 @@ class FilterPane(ModalScreen[None]):
     FilterPane Vertical { width: 46; max-width: 100%; height: 100%; border: round ansi_cyan; }
     FilterPane ShownLines { height: 1fr; }
     """
-    BINDINGS = [
-        Binding("escape,f2", "dismiss", show=False),
-        Binding("delete,backspace", "clear", show=False),
-    ]
+    BINDINGS = [Binding("escape,f2", "dismiss", show=False), Binding("delete,backspace", "clear", show=False)]
 
     def __init__(self, session: UiSession, daemon: Daemon) -> None:
         super().__init__()

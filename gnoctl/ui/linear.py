@@ -12,8 +12,8 @@ from functools import partial
 
 from gnoctl.opening import starting as programs
 from gnoctl.opening.viewers import choose
-from gnoctl.printing import answers, citation, text
-from gnoctl.printing.hits import render_hit
+from gnoctl.printing import answers, text
+from gnoctl.printing.hits import citation, render_hit
 from gnoctl.printing.output import NOTHING_INDEXED
 from gnoctl.printing.terminal import Terminal
 from gnoctl.printing.wording import corrected, count, missed_by
@@ -21,7 +21,7 @@ from gnoctl.ui.connections import DEPTHS, LinkRequest, PaneEntry, neighbourhood,
 from gnoctl.ui.narrowing import Narrowing
 from gnoctl.ui.session import MODES
 from gnod.client.blocking import Client
-from gnod.errors import GnoError
+from gnod.errors import GnoError, UsageError
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams
 from gnod.protocol.collections import CollectionListResult
@@ -44,10 +44,6 @@ COMMANDS = {
     ":n": "next hits",
     ":q": "quit; so does Ctrl-D",
 }
-
-
-class UnknownWord(Exception):
-    """The line is not a command, or its number is not that of a hit."""
 
 
 class Dialogue:
@@ -73,7 +69,6 @@ class Dialogue:
         self._guard(self._greet)
 
     def take(self, line: str) -> None:
-        """Answer one line of the user."""
         line = line.strip()
         if line.isdecimal():
             self._guard(lambda: self._open(self._hit(line)))
@@ -86,7 +81,7 @@ class Dialogue:
     def _guard(self, answer: Callable[[], None]) -> None:
         try:
             answer()
-        except (GnoError, OSError, UnknownWord) as error:
+        except (GnoError, OSError) as error:
             self._say(text.block(str(error)))
 
     def _greet(self) -> None:
@@ -103,7 +98,7 @@ class Dialogue:
     def _command(self, name: str, rest: str) -> None:
         commands: dict[str, Callable[[], None]] = {
             "p": lambda: self._preview(self._hit(rest)),
-            "c": lambda: self._print(citation.citation(self._hit(rest))),
+            "c": lambda: self._print(citation(self._hit(rest))),
             "s": lambda: self._visit(partial(self._similar, self._hit(rest))),
             "l": lambda: self._visit(partial(self._links, self._hit(rest))),
             "t": lambda: self._visit(partial(self._tree, self._hit(rest))),
@@ -115,7 +110,7 @@ class Dialogue:
             "h": self._help,
         }
         if name not in commands:
-            raise UnknownWord(f"there is no command :{name}; :h lists them")
+            raise UsageError(f"there is no command :{name}; :h lists them")
         commands[name]()
 
     def end(self) -> None:
@@ -130,13 +125,13 @@ class Dialogue:
 
     def _use(self, mode: str) -> None:
         if mode not in MODES:
-            raise UnknownWord(f"there is no mode {mode or 'without a name'}: type {', '.join(MODES)}")
+            raise UsageError(f"there is no mode {mode or 'without a name'}: type {', '.join(MODES)}")
         self._mode = mode
         self._say(f"searching by {mode}")
 
     def _hit(self, number: str) -> wire.Hit:
         if not number.isdecimal() or not 1 <= int(number) <= len(self._hits):
-            raise UnknownWord(f"there is no hit {number}" if number else "type the number of a hit after it")
+            raise UsageError(f"there is no hit {number}" if number else "type the number of a hit after it")
         return self._hits[int(number) - 1]
 
     def _search(self, query: str) -> None:
@@ -153,7 +148,7 @@ class Dialogue:
 
     def _back(self) -> None:
         if len(self._visited) < 2:
-            raise UnknownWord("there is no previous list")
+            raise UsageError("there is no previous list")
         self._visited.pop()
         self._visited[-1]()
 
@@ -165,7 +160,7 @@ class Dialogue:
 
     def _list(self, asked: list[LinkRequest]) -> None:
         """Print the sections of the answers; their entries are the hits from now on."""
-        answers = [self._client.call(each.method, each.params, each.result) for each in asked]
+        answers = [self._client.call(*each) for each in asked]
         self._hits = []
         for section in (section for answer in answers for section in sections(answer)):
             self._say(section.title)
@@ -197,7 +192,7 @@ class Dialogue:
 
     def _next(self) -> None:
         if self._shown >= len(self._hits):
-            raise UnknownWord("there are no more hits")
+            raise UsageError("there are no more hits")
         for number, hit in enumerate(self._hits[self._shown : self._shown + AT_ONCE], self._shown + 1):
             head, *rest = render_hit(hit, Terminal())
             self._say(f"{number}. {head}")
@@ -214,7 +209,7 @@ class Dialogue:
 
     def _ask(self, question: str) -> None:
         if not question:
-            raise UnknownWord("type a question after it")
+            raise UsageError("type a question after it")
         params = wire.AskParams(question=question, **self._narrowing.params())  # type: ignore[arg-type]
         for line in answers.render(self._client.call("ask.answer", params, wire.AskResult), Terminal()):
             self._say(line)

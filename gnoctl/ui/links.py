@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from typing import NamedTuple
 
 from textual import on
 from textual.app import ComposeResult
@@ -31,13 +30,6 @@ QUIET_S = 0.25
 Choose = Callable[[str], Awaitable[None]]
 
 
-class Visited(NamedTuple):
-    """`cursor`: the entry that was selected, for the way back."""
-
-    hit: Hit
-    cursor: int = 0
-
-
 class LinkPane(ModalScreen[None]):
     """`choose` opens a file at a place."""
 
@@ -56,7 +48,8 @@ class LinkPane(ModalScreen[None]):
 
     def __init__(self, hit: Hit, daemon: Daemon, choose: Choose) -> None:
         super().__init__()
-        self.visited = [Visited(hit)]
+        self.visited = [(hit, 0)]
+        """The documents, each with the entry that was selected, for the way back."""
         self.depth: int | None = None
         """How far the tree reaches; None if the links are shown instead of a tree."""
         self._daemon = daemon
@@ -80,6 +73,10 @@ class LinkPane(ModalScreen[None]):
         self.preview.close()
 
     @property
+    def _hit(self) -> Hit:
+        return self.visited[-1][0]
+
+    @property
     def selected(self) -> PaneEntry | None:
         at = self.lines.cursor
         return self._entries[at] if at < len(self._entries) else None
@@ -89,14 +86,14 @@ class LinkPane(ModalScreen[None]):
     @on(ShownLines.Moved)
     def preview_selected(self) -> None:
         entry = self.selected
-        self.preview.show(entry.hit if entry and entry.hit else self.visited[-1].hit)
+        self.preview.show(entry.hit if entry and entry.hit else self._hit)
 
     @on(ShownLines.Chosen)
     def follow_entry(self) -> None:
         entry = self.selected
         if entry and entry.hit:
-            self.visited[-1] = self.visited[-1]._replace(cursor=self.lines.cursor)
-            self.visited.append(Visited(entry.hit))
+            self.visited[-1] = (self._hit, self.lines.cursor)
+            self.visited.append((entry.hit, 0))
             self._load()
 
     def action_back(self) -> None:
@@ -128,7 +125,7 @@ class LinkPane(ModalScreen[None]):
 
     async def action_open(self) -> None:
         entry = self.selected
-        hit = entry.hit if entry and entry.hit else self.visited[-1].hit
+        hit = entry.hit if entry and entry.hit else self._hit
         await self._choose(f"{hit.uri}:{hit.line}")
 
     # Events of the daemon
@@ -140,14 +137,15 @@ class LinkPane(ModalScreen[None]):
             self.preview.show(self.preview.hit, again=True)
 
     def _load(self) -> None:
-        self.query_one("#results").border_title = text.line(self.visited[-1].hit.title)
-        self.run_worker(self._ask(0, self.visited[-1].cursor), exclusive=True, group="links")
+        hit, cursor = self.visited[-1]
+        self.query_one("#results").border_title = text.line(hit.title)
+        self.run_worker(self._ask(0, cursor), exclusive=True, group="links")
 
     async def _ask(self, pause_s: float, cursor: int | None) -> None:
         """Ask the daemon, and show its answers. `cursor`: of another document; None: the same entry stays selected."""
         await asyncio.sleep(pause_s)
         shown: list[Section] = []
-        ref = self.visited[-1].hit.uri
+        ref = self._hit.uri
         for question in [neighbourhood(ref, self.depth)] if self.depth else questions(ref, self._limit):
             shown += await self._answered(question)
             if cursor == 0:  # this document was not shown before: show each answer as it arrives
@@ -157,9 +155,9 @@ class LinkPane(ModalScreen[None]):
 
     async def _answered(self, question: LinkRequest) -> list[Section]:
         try:
-            return sections(await self._daemon.call(question.method, question.params, question.result))
+            return sections(await self._daemon.call(*question))
         except GnoError as error:
-            return [Section(_NAMES[question.method], [], text.line(error.message))]
+            return [Section(_NAMES[question[0]], [], text.line(error.message))]
 
     def _show(self, shown: list[Section], cursor: int | None) -> None:
         before = self.selected

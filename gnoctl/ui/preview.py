@@ -18,15 +18,15 @@ from textual.worker import Worker
 
 from gnoctl.printing import text
 from gnoctl.ui import styles
+from gnoctl.ui.lines import Scrolling
 from gnoctl.ui.results import place_of
-from gnoctl.ui.scrolling import Scrolling
 from gnoctl.ui.session import Daemon
 from gnod.errors import GnoError
 from gnod.protocol.documents import DocumentGetParams, DocumentMatchesParams, DocumentMatchesResult, DocumentText
 from gnod.protocol.search import Hit
 
 if TYPE_CHECKING:
-    from gnoctl.ui.rendering import DrawnDocument
+    from gnoctl.ui.rendering import DrawnBlock
 
 BEFORE = 40
 WINDOW = 240
@@ -59,7 +59,7 @@ class PreviewPane(Scrolling, can_focus=True):
         self.document: DocumentText | None = None
         self.sought = ""
         self._daemon = daemon
-        self._blocks: list[DrawnDocument] = []
+        self._blocks: list[DrawnBlock] = []
         self._lines: list[Strip] = []
         self._found: DocumentMatchesResult | None = None
         self._match: int | None = None
@@ -164,7 +164,7 @@ class PreviewPane(Scrolling, can_focus=True):
         self._show_lines(self._blocks)
         self.show_line(self._row_of(line))
 
-    async def _drawn(self, hit: Hit, start: int) -> list[DrawnDocument]:
+    async def _drawn(self, hit: Hit, start: int) -> list[DrawnBlock]:
         """Return the blocks of a part of the document, which is `document` then. Raises GnoError."""
         from gnoctl.ui.rendering import draw
 
@@ -193,7 +193,7 @@ class PreviewPane(Scrolling, can_focus=True):
             top += len(block.strips)
         return 0
 
-    def _show_lines(self, blocks: Sequence[DrawnDocument]) -> None:
+    def _show_lines(self, blocks: Sequence[DrawnBlock]) -> None:
         head = self._head(self.hit, self._width) if self.hit else []
         self._lines = [*head, *(strip for block in blocks for strip in block.strips)]
         self.set_height(len(self._lines))
@@ -213,7 +213,7 @@ class PreviewPane(Scrolling, can_focus=True):
         self.set_height(len(self._lines))
 
 
-def _row_within(block: DrawnDocument, line: int, end: int) -> int:
+def _row_within(block: DrawnBlock, line: int, end: int) -> int:
     """Return the row of a line in a block, which ends before the line `end`: the match nearest to its share."""
     expected = (line - block.line) * len(block.strips) // max(1, end - block.line)
     found = [row for row, strip in enumerate(block.strips) if _has_match(strip)]

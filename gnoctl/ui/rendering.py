@@ -39,20 +39,20 @@ _CELL_ENDS = re.compile(r"(?<!\\)\|")
 CODE_THEME = "ansi_dark"
 
 
-class DrawnDocument(NamedTuple):
-    """The lines of one block of a document; the block begins at `line` of the document."""
+class DrawnBlock(NamedTuple):
+    """The lines of one block of a document, which begins at `line` of the document."""
 
     line: int
     strips: list[Strip]
 
 
-def draw(document: DocumentText, words: list[str], width: int) -> Iterator[DrawnDocument]:
+def draw(document: DocumentText, words: list[str], width: int) -> Iterator[DrawnBlock]:
     """Yield the blocks of a document's text in order. `words` are highlighted."""
     pattern = _pattern(words)
     first = canonical_line(document.line_map, document.start_line)
     shown = "\n".join(text.clip(line, LONGEST) for line in text.block(document.text).expandtabs(4).split("\n"))
     for line, strips in _blocks(document, shown, width):
-        yield DrawnDocument(
+        yield DrawnBlock(
             source_line(document.line_map, first + line), [_highlighted(strip, pattern) for strip in strips]
         )
 

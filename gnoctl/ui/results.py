@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rich.segment import Segment
-from rich.style import Style
 from textual.events import Click
 from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 
 from gnoctl.printing import text
 from gnoctl.ui import styles
-from gnoctl.ui.scrolling import Scrolling
+from gnoctl.ui.lines import Scrolling
 from gnod.protocol.search import Hit
 
 LINES = 2
@@ -24,6 +24,12 @@ _INDENT = "  "
 
 
 class ResultList(Scrolling, can_focus=False):
+    """`notice`: the text to show if there are no hits. `is_stale`: the hits are dimmed, because they are not those of
+    the query."""
+
+    notice: reactive[list[str]] = reactive(list)
+    is_stale: reactive[bool] = reactive(False)
+
     class Selected(Message):
         """Another hit is selected, or the same one has other contents."""
 
@@ -40,31 +46,7 @@ class ResultList(Scrolling, can_focus=False):
         super().__init__(id=id)
         self.hits: list[Hit] = []
         self.cursor = 0
-        self._is_stale = False
-        self._notice: list[str] = []
         self._chosen = False
-
-    @property
-    def notice(self) -> list[str]:
-        """Return the text to show if there are no hits."""
-        return self._notice
-
-    @notice.setter
-    def notice(self, lines: list[str]) -> None:
-        if lines != self._notice:
-            self._notice = lines
-            self.refresh()
-
-    @property
-    def is_stale(self) -> bool:
-        """Return whether the hits are dimmed, because they are not those of the query."""
-        return self._is_stale
-
-    @is_stale.setter
-    def is_stale(self, value: bool) -> None:
-        if value != self._is_stale:
-            self._is_stale = value
-            self.refresh()
 
     @property
     def selected(self) -> Hit | None:
@@ -101,14 +83,13 @@ class ResultList(Scrolling, can_focus=False):
 
     @property
     def page(self) -> int:
-        """Return how many hits are visible."""
         return max(1, self.size.height // LINES)
 
     def render_line(self, y: int) -> Strip:
         at, line = divmod(y + self.scroll_offset.y, LINES)
         width = self.columns
-        if not self.hits and 1 <= y <= len(self._notice):
-            return Strip([Segment(text.clip(_INDENT + self._notice[y - 1], width))]).adjust_cell_length(width)
+        if not self.hits and 1 <= y <= len(self.notice):
+            return Strip([Segment(text.clip(_INDENT + self.notice[y - 1], width))]).adjust_cell_length(width)
         if at >= len(self.hits):
             return Strip.blank(width)
         is_selected = at == self.cursor
@@ -160,7 +141,8 @@ class ResultList(Scrolling, can_focus=False):
         end = hit.snippet.find("\n", first)
         end = len(shown) if end < 0 else end
         fits = min(end, start + width - 1)
-        yield from marked(shown, start, fits, hit.marks, styles.DIM)
+        for piece, is_match in text.pieces(shown, start, fits, hit.marks):
+            yield Segment(piece, styles.MATCH if is_match else styles.DIM)
         if fits < end:
             yield Segment(text.ELLIPSIS, styles.DIM)
 
@@ -168,15 +150,3 @@ class ResultList(Scrolling, can_focus=False):
 def place_of(hit: Hit) -> str:
     """Return `collection/path:line`, or the page for the line; safe to show."""
     return text.line(f"{hit.collection}/{hit.path}:{hit.location.label if hit.location else hit.line}")
-
-
-def marked(shown: str, start: int, end: int, marks: list[tuple[int, int]], style: Style) -> Iterator[Segment]:
-    """Yield `shown[start:end]` with the ranges in `marks` highlighted."""
-    at = start
-    for mark_start, mark_end in sorted(marks):
-        begin, stop = max(at, mark_start), min(end, mark_end)
-        if begin < stop:
-            yield Segment(shown[at:begin], style)
-            yield Segment(shown[begin:stop], styles.MATCH)
-            at = stop
-    yield Segment(shown[at:end], style)

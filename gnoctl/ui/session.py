@@ -88,7 +88,6 @@ class UiSession:
         self._ask()
 
     def toggle_loose(self) -> None:
-        """Show or hide documents that are only loosely similar."""
         self.shows_loose = not self.shows_loose
         self._ask()
 

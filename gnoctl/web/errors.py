@@ -23,22 +23,16 @@ _STATUSES: list[tuple[type[GnoError], HTTPStatus]] = [
 _UNREACHABLE = (errors.DaemonNotRunning, errors.ShuttingDown, errors.IndexReopening, errors.IndexLocked)
 
 
-def status_of(error: GnoError) -> HTTPStatus:
-    return next((status for kind, status in _STATUSES if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
-
-
-def is_unreachable(error: GnoError) -> bool:
-    """Tell whether the daemon itself is missing, and not only what was asked of it."""
-    return isinstance(error, _UNREACHABLE) or error.details.get("connection") == "lost"
-
-
 def body_of(error: GnoError) -> dict[str, object]:
-    kind = "daemon_unavailable" if is_unreachable(error) else error.kind
+    # Is the daemon itself missing, and not only what was asked of it?
+    is_unreachable = isinstance(error, _UNREACHABLE) or error.details.get("connection") == "lost"
+    kind = "daemon_unavailable" if is_unreachable else error.kind
     return {"error": {"kind": kind, "message": error.message, "data": error.details}}
 
 
 def refused(error: GnoError) -> Response:
-    return json(body_of(error), status_of(error))
+    status = next((status for kind, status in _STATUSES if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR)
+    return json(body_of(error), status)
 
 
 def failure(status: HTTPStatus, message: str) -> Response:

@@ -1,13 +1,15 @@
 """`POST /api/rpc/METHOD`: passes a call on to the daemon. Nothing of it but the methods in `ALLOWED` is reachable.
 
 A browser that goes away cancels its call. `POST /api/ask`: quotes first, then the answer while a model writes it, as
-lines of JSON. `POST /api/pull`: the progress of a download of models, likewise.
+lines of JSON. `POST /api/pull`: the progress of a download of models, likewise. `POST /api/open`: shows a document in
+the user's own program; `POST /api/folder`: its file in the file manager.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from http import HTTPStatus
 from typing import TypeVar, cast
 
 import msgspec
@@ -15,13 +17,15 @@ from msgspec import structs
 from starlette.requests import Request
 from starlette.responses import Response
 
-from gnoctl.preset_choice import network
-from gnoctl.web.errors import body_of, json
+from gnoctl.opening import starting as programs
+from gnoctl.opening import viewers
+from gnoctl.web.errors import body_of, failure, json
 from gnoctl.web.streaming import Stream, unless_gone
 from gnod.client import AsyncClient
-from gnod.errors import GnoError, InvalidParams, MethodNotFound
+from gnod.errors import GnoError, InvalidParams, MethodNotFound, Unavailable
 from gnod.presets import PRESETS
 from gnod.protocol.base import Params, ProgressValue, Result
+from gnod.protocol.documents import DocumentLocateParams, DocumentPlace
 from gnod.protocol.methods import METHODS
 from gnod.protocol.models import ModelsPullParams, ModelsPullResult
 from gnod.protocol.search import AskParams, AskResult
@@ -114,17 +118,16 @@ async def ask(request: Request, client: AsyncClient) -> Stream:
     return Stream(request, _lines(client, "ask.answer", params, AskResult), "application/x-ndjson")
 
 
-async def pull(request: Request, client: AsyncClient) -> Stream:
-    """Download models of presets, with the proxies and mirrors of the terminal of `gnoctl web`."""
+async def pull(request: Request, client: AsyncClient, network: dict[str, str]) -> Stream:
+    """Download models of presets. `network`: the proxies and mirrors of the terminal of `gnoctl web`."""
     params = await _allowed_params(request, "models.pull", ModelsPullParams)
     if not params.models or not _OF_PRESETS.issuperset(params.models):
         raise InvalidParams("the page can download models of presets only: use `gnoctl models pull` for others")
-    params = structs.replace(params, network=network())
+    params = structs.replace(params, network=network)
     return Stream(request, _lines(client, "models.pull", params, ModelsPullResult), "application/x-ndjson")
 
 
 async def _lines(client: AsyncClient, method: str, params: Params, result: type[Result]) -> AsyncGenerator[bytes]:
-    """Yield the progress, then the result or the error."""
     progress: asyncio.Queue[ProgressValue | None] = asyncio.Queue()
     asking = asyncio.ensure_future(client.call(method, params, result, on_progress=progress.put_nowait))
     asking.add_done_callback(lambda _: progress.put_nowait(None))
@@ -140,3 +143,25 @@ async def _lines(client: AsyncClient, method: str, params: Params, result: type[
 
 def _json_line(value: object) -> bytes:
     return msgspec.json.encode(value) + b"\n"
+
+
+async def open_document(request: Request, client: AsyncClient, *, in_folder: bool = False) -> Response:
+    """Open a file of a collection: the daemon says where it is, and the browser chooses no program."""
+    params = await read_params(request, DocumentLocateParams)
+    place = await client.call("document.locate", params, DocumentPlace)
+    try:
+        await asyncio.to_thread(_show, place, in_folder=in_folder)
+    except GnoError as error:
+        return failure(HTTPStatus.CONFLICT, error.message)
+    return json({"uri": place.uri})
+
+
+def _show(place: DocumentPlace, *, in_folder: bool) -> None:
+    system = programs.this_system()
+    if not system.has_display:
+        raise Unavailable(f"the server has no display to show {place.source} on: open it with `gnoctl open`")
+    target = programs.target_of(place)
+    if in_folder:
+        programs.show(viewers.choose_file_manager(target, system), place)
+    else:
+        programs.show(viewers.choose_window(target, system, configured=place.viewer), place)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import asyncio
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
-from typing import NamedTuple
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -51,22 +51,12 @@ _SIGNED_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod
 """
 
 
-class Refusal(NamedTuple):
-    status: HTTPStatus
-    message: str
+Refusal = tuple[HTTPStatus, str]
+"""The status of an answer that refuses, and its message."""
 
 
-_TOO_LARGE = Refusal(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY_BYTES:,} bytes")
-
-_TOO_SLOW = Refusal(HTTPStatus.REQUEST_TIMEOUT, "the body took too long")
-
-
-class Unreceived(Exception):
-    """A body that is refused while it is received."""
-
-    def __init__(self, refusal: Refusal) -> None:
-        super().__init__()
-        self.refusal = refusal
+_TOO_LARGE = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY_BYTES:,} bytes")
+_TOO_SLOW = (HTTPStatus.REQUEST_TIMEOUT, "the body took too long")
 
 
 def refusal(method: str, path: str, headers: Headers, session: WebSession) -> Refusal | None:
@@ -74,18 +64,18 @@ def refusal(method: str, path: str, headers: Headers, session: WebSession) -> Re
     host = session.origin.removeprefix("http://")
     if headers.getlist("host") != [host]:
         # Another name may lead to this machine, such as that of an attacker's page (DNS rebinding).
-        return Refusal(HTTPStatus.MISDIRECTED_REQUEST, f"this server is {session.origin} and has no other name")
+        return (HTTPStatus.MISDIRECTED_REQUEST, f"this server is {session.origin} and has no other name")
     if method not in ("GET", "POST"):
-        return Refusal(HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are answered")
+        return (HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are answered")
     origins = headers.getlist("origin")
     if origins != [session.origin] and (origins or method == "POST"):
-        return Refusal(HTTPStatus.FORBIDDEN, "the request comes from another page")
+        return (HTTPStatus.FORBIDDEN, "the request comes from another page")
     if path.startswith(_API) and headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        return Refusal(HTTPStatus.FORBIDDEN, "the request comes from another page")
+        return (HTTPStatus.FORBIDDEN, "the request comes from another page")
     if not is_signed_in(headers, session) and (method, path) != ("GET", DESCRIPTION):
-        return Refusal(HTTPStatus.FORBIDDEN, "not signed in: `gnoctl web --print` prints the address that signs in")
+        return (HTTPStatus.FORBIDDEN, "not signed in: `gnoctl web --print` prints the address that signs in")
     if method == "POST" and _media_type(headers) != "application/json":
-        return Refusal(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")
+        return (HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "the body must be application/json")
     if int(_length(headers)) > MAX_BODY_BYTES:
         return _TOO_LARGE
     return None
@@ -103,8 +93,6 @@ def is_signed_in(headers: Headers, session: WebSession) -> bool:
 
 
 class Guard:
-    """Wraps the application."""
-
     def __init__(
         self,
         app: ASGIApp,
@@ -130,7 +118,7 @@ class Guard:
             return await answer(scope, receive, reply)
         self._running += 1
         try:
-            await self._app(scope, _Body(receive, self._body_timeout_s), reply)
+            await self._app(scope, _limited(receive, self._body_timeout_s), reply)
         finally:
             self._running -= 1
 
@@ -138,10 +126,10 @@ class Guard:
         """Return the answer to a request that does not reach the application."""
         headers, method, path = Headers(scope=scope), scope["method"], scope["path"]
         refused = refusal(method, path, headers, self._session)
-        if refused is not None and refused.status is HTTPStatus.FORBIDDEN and not path.startswith(_API):
+        if refused is not None and refused[0] is HTTPStatus.FORBIDDEN and not path.startswith(_API):
             if method == "GET" and path == "/" and self._is_invited(scope):
                 return self._signed_in()
-            return HTMLResponse(_SIGN_IN, refused.status)
+            return HTMLResponse(_SIGN_IN, HTTPStatus.FORBIDDEN)
         if refused is not None:
             return failure(*refused)
         if method == "GET" and path == "/" and b"token=" in scope["query_string"]:
@@ -163,28 +151,27 @@ class Guard:
         return response
 
 
-class _Body:
-    """Limits what a request sends, and how long it takes to. Raises Unreceived."""
+def _limited(receive: Receive, timeout_s: float) -> Receive:
+    """Return what limits the size of a body, and how long it takes. It raises HTTPException."""
+    until = asyncio.get_running_loop().time() + timeout_s
+    size, is_complete = 0, False
 
-    def __init__(self, receive: Receive, timeout_s: float) -> None:
-        self._receive = receive
-        self._bytes = 0
-        self._complete = False
-        self._until = asyncio.get_running_loop().time() + timeout_s
-
-    async def __call__(self) -> Message:
-        if self._complete:  # from now on, wait only for the end of the connection
-            return await self._receive()
+    async def receiving() -> Message:
+        nonlocal size, is_complete
+        if is_complete:  # from now on, wait only for the end of the connection
+            return await receive()
         try:
-            async with asyncio.timeout_at(self._until):
-                message = await self._receive()
+            async with asyncio.timeout_at(until):
+                message = await receive()
         except TimeoutError:
-            raise Unreceived(_TOO_SLOW) from None
-        self._bytes += len(message.get("body", b""))
-        self._complete = not message.get("more_body", False)
-        if self._bytes > MAX_BODY_BYTES:
-            raise Unreceived(_TOO_LARGE)
+            raise HTTPException(*_TOO_SLOW) from None
+        size += len(message.get("body", b""))
+        is_complete = not message.get("more_body", False)
+        if size > MAX_BODY_BYTES:
+            raise HTTPException(*_TOO_LARGE)
         return message
+
+    return receiving
 
 
 def _with_headers(send: Send) -> Send:

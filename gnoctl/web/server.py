@@ -18,10 +18,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from gnoctl.loopback.server import LocalServer
-from gnoctl.web import opening, rpc, static_files
+from gnoctl.web import rpc, static_files
 from gnoctl.web.documents import LongDocuments, image, picture, raw
 from gnoctl.web.errors import failure, refused
-from gnoctl.web.security import DESCRIPTION, Guard, Unreceived
+from gnoctl.web.security import DESCRIPTION, Guard
 from gnoctl.web.session import WebSession
 from gnoctl.web.streaming import BrowserGone, PageEvents, Stream
 from gnod.client import AsyncClient
@@ -39,18 +39,21 @@ _SEARCH_ENGINE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def serve(places: IndexPaths, session: WebSession, sock: socket.socket, *, start: bool) -> None:
-    """Serve the page until SIGINT or SIGTERM. `start`: the daemon may be started."""
+def serve(
+    places: IndexPaths, session: WebSession, sock: socket.socket, network: dict[str, str], *, start: bool
+) -> None:
+    """Serve the page until SIGINT or SIGTERM. `network`: the variables for downloads. `start`: the daemon may be
+    started."""
     gc.enable()  # __main__ disables it for short commands
-    asyncio.run(_serve(AsyncClient(places, start=start), session, sock))
+    asyncio.run(_serve(AsyncClient(places, start=start), session, sock, network))
 
 
-async def _serve(client: AsyncClient, session: WebSession, sock: socket.socket) -> None:
+async def _serve(client: AsyncClient, session: WebSession, sock: socket.socket, network: dict[str, str]) -> None:
     events = PageEvents(client)
-    await LocalServer(application(client, events, session), events.ended, events.end).serve(sockets=[sock])
+    await LocalServer(_application(client, events, session, network), events.ended, events.end).serve(sockets=[sock])
 
 
-def application(client: AsyncClient, events: PageEvents, session: WebSession) -> ASGIApp:
+def _application(client: AsyncClient, events: PageEvents, session: WebSession, network: dict[str, str]) -> ASGIApp:
     documents = LongDocuments(client)
 
     @contextlib.asynccontextmanager
@@ -81,16 +84,16 @@ def application(client: AsyncClient, events: PageEvents, session: WebSession) ->
         Route("/api/image", partial(image, client=client), methods=["GET"]),
         Route("/api/picture", partial(picture, client=client), methods=["GET"]),
         Route("/api/ask", partial(rpc.ask, client=client), methods=["POST"]),
-        Route("/api/pull", partial(rpc.pull, client=client), methods=["POST"]),
-        Route("/api/open", partial(opening.open_document, client=client), methods=["POST"]),
-        Route("/api/folder", partial(opening.open_document, client=client, in_folder=True), methods=["POST"]),
+        Route("/api/pull", partial(rpc.pull, client=client, network=network), methods=["POST"]),
+        Route("/api/open", partial(rpc.open_document, client=client), methods=["POST"]),
+        Route("/api/folder", partial(rpc.open_document, client=client, in_folder=True), methods=["POST"]),
         Route(DESCRIPTION, search_engine, methods=["GET"]),
         Route("/api/events", follow, methods=["GET"]),
     ]
     app = Starlette(
         routes=routes,
         lifespan=lifespan,
-        exception_handlers={GnoError: _refused, HTTPException: _failed, BrowserGone: _gone, Unreceived: _unreceived},
+        exception_handlers={GnoError: _refused, HTTPException: _failed, BrowserGone: _gone},
     )
     return Guard(app, session)
 
@@ -103,11 +106,6 @@ async def _refused(_: Request, error: Exception) -> Response:
 async def _failed(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     return failure(HTTPStatus(error.status_code), error.detail)
-
-
-async def _unreceived(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Unreceived)
-    return failure(*error.refusal)
 
 
 async def _gone(_: Request, _error: Exception) -> Response:

@@ -9,7 +9,6 @@ import hmac
 import os
 import secrets
 import stat
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from gnoctl.loopback import peers
+from gnod.atomic_file import replacing
 from gnod.errors import Refused
 from gnod.paths import IndexPaths
 from gnod.private import own_file, private_file, private_folder
@@ -126,15 +126,8 @@ def write(places: IndexPaths, port: int) -> WebSession:
     session = WebSession(port=port, pid=os.getpid(), secret=secret)
     path = file_of(places)
     private_folder(path.parent)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=".web-")  # its mode is 0600
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(msgspec.json.encode(session))
-        os.replace(temporary, path)  # noqa: PTH105
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)  # noqa: PTH108
-        raise
+    with replacing(path) as file:
+        file.write(msgspec.json.encode(session))
     return session
 
 

@@ -7,12 +7,9 @@ import sys
 
 import msgspec
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gnoctl.printing import text, verified
-from gnoctl.printing.answers import DrawnDraft, render
+from gnoctl.printing.answers import DrawnDraft
 from gnoctl.printing.terminal import Terminal
 from gnod.protocol.base import ProgressValue
 from gnod.protocol.evidence import AskVerifyParams, AskVerifyResult, CheckedCitation, VerifiedClaim
@@ -20,7 +17,7 @@ from gnod.protocol.search import AskParams, AskResult
 from tests.client import samples
 from tests.client.conftest import Gnoctl, on_a_terminal
 from tests.client.fake_daemon import FakeDaemon
-from tests.client.samples import few, hostile_text, quote, source
+from tests.client.samples import quote, source
 
 ANSWERED = AskResult(
     question="What is the kitten called?",
@@ -204,28 +201,6 @@ def test_a_long_draft_keeps_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> No
     assert max(line.count("\n") for line in out.getvalue().split("\x1b[J")) <= 22
 
 
-@few
-@given(st.data())
-def test_no_hostile_character_reaches_the_terminal(data: st.DataObject) -> None:
-    hostile = data.draw(hostile_text)
-    result = replace(
-        ANSWERED,
-        answer=data.draw(hostile_text),
-        answered=data.draw(st.booleans()),
-        reason=data.draw(st.none() | hostile_text),
-        sources=[source(1, path=hostile, title=hostile, cited=data.draw(st.booleans()), collection=hostile)],
-        quotes=[
-            quote(hostile, path=hostile, heading=hostile, kind=kind, collection=hostile)
-            for kind in ("sentence", "line")
-        ],
-        explain={"stages": [{"stage": hostile, hostile: hostile}]},
-    )
-    for terminal in (Terminal(), Terminal(width=40)):
-        for line in render(result, terminal):
-            assert text.is_safe(line)
-            assert "\n" not in line
-
-
 def _screen(written: str) -> list[str]:
     """Return the lines that a terminal shows in the end. Knows what a draft writes, and colours."""
     lines = [""]
@@ -301,13 +276,3 @@ def test_the_exit_status_is_0_if_all_claims_and_citations_stand(daemon: FakeDaem
             VERIFIED, claims=claims, citations=[replace(VERIFIED.citations[0], state=state)]
         )
         assert gnoctl("ask", "--verify", "words", "--json").status == status
-
-
-@given(text_=hostile_text, sentence=hostile_text, path=hostile_text, citation=hostile_text)
-def test_no_claim_or_sentence_reaches_the_terminal_raw(text_: str, sentence: str, path: str, citation: str) -> None:
-    shown = quote(sentence, path=path, citation=citation)
-    claim = VerifiedClaim(text=text_, stance="contradicted", differs=[text_], sentence=shown)
-    cited = replace(VERIFIED.citations[0], citation=citation)
-    result = replace(VERIFIED, claims=[claim], citations=[cited])
-    for line in verified.render(result, Terminal()):
-        assert text.line(line) == line

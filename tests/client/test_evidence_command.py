@@ -5,18 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from gnoctl.printing import text
-from gnoctl.printing.evidence import render
-from gnoctl.printing.terminal import Terminal
 from gnod.protocol.evidence import EvidenceParams
 from tests.client import samples
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
-from tests.client.samples import few, hostile_text
 
 PASSAGE = samples.passage(text="| Miso | grey |\n| Nori | black |", lead="| Name | Colour |", lead_line=3)
 LEFT_OUT = samples.left_out("repeats", "copy.md", repeats=1)
@@ -76,12 +70,3 @@ def test_passages_that_do_not_answer_are_marked_as_weak(daemon: FakeDaemon, gnoc
     assert (empty, title) == ("", "Cats  #a1b2c3d4")
     shown = json.loads(gnoctl("evidence", "zebra", "--json").out)
     assert (shown["state"], shown["confidence"]) == ("not_found", 0.2)
-
-
-@few
-@given(hostile_text, st.sampled_from([None, 20, 80]))
-def test_hostile_documents_stay_text(hostile: str, width: int | None) -> None:
-    passage = replace(PASSAGE, title=hostile, heading=hostile, text=hostile, lead=hostile, path=hostile)
-    left_out = replace(LEFT_OUT, uri=hostile)
-    result = replace(FOUND, passages=[passage], left_out=[left_out], notes=[hostile])
-    assert all(map(text.is_safe, render(result, Terminal(width=width))))

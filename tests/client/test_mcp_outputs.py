@@ -1,22 +1,29 @@
-"""What an agent is told: pages of documents, notes, and text that cannot be forged by a document."""
+"""What an agent is told: pages of documents, notes, the tools instead of commands, and text that no document forges."""
 
 from __future__ import annotations
 
 import asyncio
+import re
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
 from msgspec import structs
 
+from gnoctl.commands import NAMES
 from gnoctl.mcp import output_text, pages
 from gnoctl.mcp.arguments import ReadArguments, SearchArguments, object_schema, read
-from gnoctl.mcp.progress import describe, relayed
+from gnoctl.mcp.bridge import PAUSE_S, describe, relayed
+from gnoctl.mcp.output_text import TOOLS, for_agent
+from gnoctl.mcp.tools import CORE
 from gnod.errors import InvalidParams
 from gnod.protocol.base import Freshness, ProgressValue
 from gnod.protocol.documents import DocumentMultiGetResult, DocumentText, SkippedReference
 from gnod.protocol.search import AskResult, HitMatches, HitPassage, Row
 from gnod.types import estimated_tokens
 from tests.client.samples import CURRENT, document, evidence, found, hit, left_out, passage, quote, source
+from tests.waiting import until
 
 WHEN = "2026-11-21T10:00:00Z"
 
@@ -215,14 +222,14 @@ async def test_a_flood_of_progress_is_thinned_and_numbered() -> None:
     async def tell(number: float, sentence: str) -> None:
         told.append((number, sentence))
 
+    began = time.monotonic()
     async with relayed(tell) as take:
         for n in range(1000):
             take(ProgressValue(stage="index", done=n, total=1000))
             await asyncio.sleep(0)
-        await asyncio.sleep(0.25)
+        await until(lambda: told[-1][1] == "index: 999 of 1000")
     assert [number for number, _ in told] == list(range(1, len(told) + 1))
-    assert len(told) <= 5
-    assert told[-1][1] == "index: 999 of 1000"
+    assert len(told) <= 2 + (time.monotonic() - began) / PAUSE_S
 
 
 def test_evidence_is_grouped_by_document_and_indented() -> None:
@@ -259,3 +266,32 @@ def test_several_documents_share_their_tokens() -> None:
         "another call, or with more `tokens`",
         f"gno://notes/a.md lines 1-1 of 1; modified {WHEN[:10]}\ntitle: A",
     ]
+
+
+OFFERED = {tool.name for tool in CORE}
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_table_names_commands_and_tools_that_exist() -> None:
+    for command, said in TOOLS.items():
+        assert any(command == name or command.startswith(f"{name} ") for name in NAMES), command
+        assert said.split("`")[1] in OFFERED, said
+
+
+def test_every_command_that_has_a_tool_of_its_name_is_in_the_table() -> None:
+    named = {tool.replace("_", "-") for tool in OFFERED} & set(NAMES)
+    assert named - {"links"} <= set(TOOLS)
+
+
+def test_no_message_names_a_command_where_there_is_a_tool() -> None:
+    files = [
+        *(ROOT / "gnod").rglob("*.py"),
+        ROOT / "gnoctl" / "printing" / "wording.py",
+        ROOT / "gnoctl" / "printing" / "evidence.py",
+    ]
+    sources = [path.read_text() for path in files if path.parent.name != "evaluate"]  # no agent runs a benchmark
+    commands = {match for source in sources for match in re.findall(r"`gnoctl ([a-z][^`{}\n]*)`", source)}
+    assert {"ls", "get"} <= commands
+    left = {command for command in commands if for_agent(f"`gnoctl {command}`").startswith("`gnoctl")}
+    with_tool = {command for command in left if any(f"{command} ".startswith(f"{name} ") for name in TOOLS)}
+    assert with_tool == set()

@@ -147,8 +147,8 @@ def test_a_forked_process_has_a_connection_of_its_own(daemon: FakeDaemon) -> Non
 
 def test_a_daemon_that_is_silent_is_named(daemon: FakeDaemon) -> None:
     daemon.answers["search.lexical"] = None
-    with Client.connect(timeout_s=0.05) as client:
-        with pytest.raises(TimedOut, match=rf"gnod \(pid {os.getpid()}\) did not answer search.lexical within 0.05 s"):
+    with Client.connect(timeout_s=1.0) as client:
+        with pytest.raises(TimedOut, match=rf"gnod \(pid {os.getpid()}\) did not answer search.lexical within 1 s"):
             client.search("deploy")
         daemon.answers["search.lexical"] = found(hit())
         assert client.search("deploy").total == 1
@@ -157,8 +157,8 @@ def test_a_daemon_that_is_silent_is_named(daemon: FakeDaemon) -> None:
 def test_progress_makes_the_client_wait_longer(daemon: FakeDaemon) -> None:
     """The limit is between two messages; what takes long tells of itself also if nobody listens."""
     daemon.progress["index.sync"] = [ProgressValue(stage="index", done=number) for number in range(8)]
-    daemon.progress_pause_s = 0.1
-    with Client.connect(timeout_s=0.6) as client:
+    daemon.progress_pause_s = 0.3
+    with Client.connect(timeout_s=2.0) as client:
         assert client.sync().took_ms == 1.0
 
 

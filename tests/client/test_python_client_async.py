@@ -16,6 +16,7 @@ from gnod.protocol.index import IndexSyncResult
 from tests.client.fake_daemon import FakeDaemon
 from tests.client.samples import BEGUN, NO_REPLIES, changes, found, hit, told
 from tests.rpc.harness import EchoParams, Served, SizeParams, TextResult, serving
+from tests.waiting import until
 
 SYNCED = IndexSyncResult(collections=[], took_ms=1.0)
 
@@ -159,8 +160,8 @@ async def test_a_second_event_loop_gets_an_error_at_once(daemon: FakeDaemon) -> 
 
 
 async def test_a_daemon_that_is_silent_is_named() -> None:
-    async with serving() as served, await AsyncClient.connect(socket=served.socket, timeout_s=0.2) as client:
-        with pytest.raises(TimedOut, match=r"gnod \(pid \d+\) did not answer wait within 0.2 s"):
+    async with serving() as served, await AsyncClient.connect(socket=served.socket, timeout_s=1.0) as client:
+        with pytest.raises(TimedOut, match=r"gnod \(pid \d+\) did not answer wait within 1 s"):
             await client.call("wait", NoParams(), TextResult)
         async with asyncio.timeout(60):
             await served.methods.cancelled.acquire()
@@ -170,12 +171,12 @@ async def test_a_daemon_that_is_silent_is_named() -> None:
 @pytest.mark.slow
 async def test_answers_of_others_make_a_call_wait_longer() -> None:
     """The daemon works on many requests, and this one has its turn later."""
-    async with serving() as served, await AsyncClient.connect(socket=served.socket, timeout_s=1.0) as client:
+    async with serving() as served, await AsyncClient.connect(socket=served.socket, timeout_s=2.0) as client:
         slow = asyncio.create_task(client.call("wait", NoParams(), TextResult))
         await served.methods.begun.acquire()
-        for _ in range(15):
+        for _ in range(12):
             await echo(client, "quick")
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.2)
         served.methods.released.set()
         assert (await slow).text == "released"
 
@@ -236,7 +237,7 @@ async def test_closing_the_client_ends_its_subscriptions(daemon: FakeDaemon) -> 
     client = await AsyncClient.connect()
     subscription = client.subscribe()
     waiting = asyncio.ensure_future(anext(subscription))
-    await asyncio.sleep(0.1)
+    await until(lambda: daemon.calls)
     await client.close()
     with pytest.raises(StopAsyncIteration):
         await waiting

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gnoctl.service import THROTTLE_S, files
+from gnoctl.service import MARK, THROTTLE_S, refuse_foreign, shipped, write_file
 from gnoctl.service.launchd import Launchd
 from gnoctl.service.systemd import Systemd
 from gnod.daemon.notify import LAUNCHD
@@ -101,7 +101,7 @@ def test_systemd_finds_no_fault(index: str, home: Path, monkeypatch: pytest.Monk
     monkeypatch.setenv("PATH", f"{os.environ['PATH']}:/opt/a b/100%/$x\\y")
     units = Systemd(resolve(index))
     for path, text in zip(units.files, (units.socket_text(), units.service_text()), strict=True):
-        files.write(path, text)
+        write_file(path, text)
     command = ["systemd-analyze", "verify", "--user", "--man=no", "--recursive-errors=yes", *map(str, units.files)]
     # It makes runtime folders, and must not do so in the user's.
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(home), "SYSTEMD_LOG_LEVEL": "warning"}
@@ -125,7 +125,7 @@ def test_the_agent_is_a_plist_of_documented_keys(places: IndexPaths, home: Path)
     assert made["HardResourceLimits"] == {"Core": 0}
     assert all(isinstance(value, str) for value in made["EnvironmentVariables"].values())
     assert made["StandardErrorPath"] == str(places.data_dir / "logs" / "gnod-default.start.log")
-    assert files.MARK in agent.text()
+    assert MARK in agent.text()
 
 
 # It keeps what is loaded in a file, and answers as the real one does.
@@ -199,12 +199,12 @@ def test_a_unit_by_another_hand_is_left_alone(gnoctl: Gnoctl, home: Path) -> Non
     unit.unlink()
     unit.symlink_to("/dev/null")  # `systemctl mask`
     with pytest.raises(Refused, match="move it away"):
-        files.refuse_foreign(unit)
+        refuse_foreign(unit)
 
 
 def test_where_the_daemon_is_a_service_asking_does_not_start_it(gnoctl: Gnoctl, home: Path) -> None:
     service = Systemd(resolve()) if sys.platform == "linux" else Launchd(resolve())
-    files.write(service.files[0], files.MARK)
+    write_file(service.files[0], MARK)
     for verb in ("status", "stop"):
         told = gnoctl("daemon", verb)
         assert told.status == 3
@@ -216,7 +216,7 @@ def test_a_wheel_brings_the_patterns_along() -> None:
     for folder, target in build["wheel"]["force-include"].items():
         assert target == f"gnoctl/service/patterns/{folder}"
         for path in (ROOT / folder).iterdir():
-            assert files.pattern(f"{folder}/{path.name}") == path.read_text()
+            assert shipped(f"{folder}/{path.name}") == path.read_text()
 
 
 def test_a_unit_of_the_system_counts_once_it_is_enabled(home: Path) -> None:

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnoctl.commands.memory import transcripts
-from gnoctl.commands.memory.secret_patterns import contains_secret
-from gnoctl.commands.memory.transcripts import RecordCounts, TranscriptTurn, read_turns, texts_of
+from gnoctl.commands.memory.transcripts import RecordCounts, TranscriptTurn, contains_secret, read_turns, texts_of
 
 TIME = "2026-05-03T10:00:00.000Z"
 ISO = "2026-05-03T10:00:00.000+00:00"

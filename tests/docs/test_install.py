@@ -1,12 +1,18 @@
-"""Which systems `make` accepts, what `make wheels` checks, and what the install page promises are the same."""
+"""Which systems `make` accepts, what `make wheels` checks, and what the install page promises are the same; the recipes
+of packaging/ and the Debian package name the present version, and their languages accept them."""
 
 from __future__ import annotations
 
+import re
 import runpy
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from gnod import __version__
 
 ROOT = Path(__file__).parents[2]
 
@@ -38,3 +44,38 @@ def test_intel_macs_are_refused_in_one_sentence(make_venv: dict[str, Any]) -> No
     for system, machine in (("darwin", "arm64"), ("linux", "x86_64"), ("linux", "aarch64")):
         assert make_venv["_machine_problem"](system, machine) is None
     assert "macOS with Apple silicon" in (ROOT / "README.md").read_text()
+
+
+PACKAGING = ROOT / "packaging"
+
+
+@pytest.mark.parametrize(
+    ("file", "version"),
+    [
+        ("aur/PKGBUILD", r"^pkgver=(.+)$"),
+        ("homebrew/gnod.rb", r"gnod-([\w.]+)\.tar\.gz"),
+        ("nix/flake.nix", r'version = "(.+)";'),
+    ],
+)
+def test_a_recipe_names_the_present_version(file: str, version: str) -> None:
+    assert re.findall(version, (PACKAGING / file).read_text(), re.MULTILINE) == [__version__]
+
+
+@pytest.mark.parametrize(
+    ("file", "command"),
+    [
+        ("aur/PKGBUILD", ["shellcheck"]),
+        ("homebrew/gnod.rb", ["ruby", "-c"]),
+        ("nix/flake.nix", ["nix-instantiate", "--parse"]),
+    ],
+)
+def test_a_recipe_is_valid(file: str, command: list[str]) -> None:
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    checked = subprocess.run([*command, str(PACKAGING / file)], capture_output=True, text=True, check=False, timeout=60)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_the_changelog_of_debian_begins_with_this_version() -> None:
+    first = (ROOT / "debian/changelog").read_text().splitlines()[0]
+    assert first.startswith(f"gnod ({__version__}) ")

@@ -225,6 +225,14 @@ async def test_a_mac_also_gets_what_is_copied(
     assert (pasteboard.read_text("utf-8") if pasteboard.exists() else None) == copied
 
 
+@pytest.mark.usefixtures("shared")
+async def test_an_event_while_the_screen_is_taken_down_is_no_error() -> None:
+    async with driven() as (interface, _):
+        pass
+    with interface._context():
+        interface.say("late")
+
+
 async def test_copying_and_asking(shared: Machine) -> None:
     boats = shared.notes / "boats.md"
     async with driven(query="berth") as (interface, pilot):

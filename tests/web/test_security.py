@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -17,8 +18,9 @@ from starlette.routing import Route
 from starlette.types import Message
 
 from gnoctl.loopback.peers import is_foreign
+from gnoctl.loopback.server import listen
 from gnoctl.web import session as sessions
-from gnoctl.web.security import DESCRIPTION, HEADERS, MAX_BODY_BYTES, Guard, Unreceived, refusal
+from gnoctl.web.security import DESCRIPTION, HEADERS, MAX_BODY_BYTES, Guard, refusal
 from gnoctl.web.session import WebSession
 from tests.rpc.harness import places_in
 
@@ -35,7 +37,7 @@ GOOD = {
 def status(method: str = "POST", path: str = "/api/rpc/search.query", **headers: str | None) -> int:
     given = {**GOOD, **{name.replace("_", "-"): value for name, value in headers.items()}}
     refused = refusal(method, path, Headers({k: v for k, v in given.items() if v is not None}), SESSION)
-    return 200 if refused is None else int(refused.status)
+    return 200 if refused is None else int(refused[0])
 
 
 def test_the_page_itself_may_ask() -> None:
@@ -209,15 +211,9 @@ async def _reads_its_body(request: Request) -> Response:
     return Response(await request.body())
 
 
-async def _unreceived(_: Request, error: Exception) -> Response:
-    assert isinstance(error, Unreceived)
-    return Response(status_code=error.refusal.status)
-
-
 def guard_of(endpoint: Callable[[Request], Awaitable[Response]], **limits: float) -> Guard:
     route = Route("/api/ask", endpoint, methods=["POST"])
-    app = Starlette(routes=[route], exception_handlers={Unreceived: _unreceived})
-    return Guard(app, SESSION, **limits)  # type: ignore[arg-type]
+    return Guard(Starlette(routes=[route]), SESSION, **limits)  # type: ignore[arg-type]
 
 
 async def test_a_body_that_does_not_come_is_not_awaited() -> None:
@@ -247,3 +243,19 @@ async def test_requests_at_once_are_limited() -> None:
     ended.set()
     assert await first == 200
     assert await answered(guard) == 200
+
+
+async def test_a_body_does_not_wait_until_the_client_confirms_its_header() -> None:
+    accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    async def connected(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        accepted.set_result(bool(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+        writer.close()
+
+    sock = listen(0)
+    async with await asyncio.start_server(connected, sock=sock):
+        reader, writer = await asyncio.open_connection(*sock.getsockname())
+        assert await accepted
+        await reader.read()
+        writer.close()
+        await writer.wait_closed()

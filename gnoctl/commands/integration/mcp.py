@@ -54,7 +54,7 @@ def mcp(options: McpOptions) -> None:
     from gnoctl.mcp.bridge import serve
     from gnoctl.mcp.tools import CORE, MORE
 
-    serve(options.places, start=_may_start(options), wire=wire, tools=(*CORE, *MORE) if options.all_tools else CORE)
+    serve(options.places, start=options.may_start, wire=wire, tools=(*CORE, *MORE) if options.all_tools else CORE)
 
 
 def _serve_http(options: McpOptions) -> None:
@@ -74,11 +74,7 @@ def _serve_http(options: McpOptions) -> None:
     print(f"{address(port)}\nAuthorization: Bearer {token}", flush=True)
     options.note("`gnoctl mcp install --http` configures agents; Ctrl-C stops")
     tools = (*CORE, *MORE) if options.all_tools else CORE
-    http.serve(options.places, token, sock, start=_may_start(options), tools=tools)
-
-
-def _may_start(options: McpOptions) -> bool:
-    return not (options.no_start or os.environ.get("GNO_NO_AUTOSTART"))
+    http.serve(options.places, token, sock, start=options.may_start, tools=tools)
 
 
 def take_output() -> io.TextIOWrapper:

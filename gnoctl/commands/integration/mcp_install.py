@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from msgspec import Meta, Struct
+from msgspec import Meta
 
 from gnoctl.agents.catalogue import AGENTS, Agent
-from gnoctl.agents.installing import Address, FileEdit, ServerEntry, carry_out, command_of, name_of, plan, snippet
+from gnoctl.agents.installing import FileEdit, ServerEntry, address_of, carry_out, command_of, plan, snippet
 from gnoctl.arguments.options import option
 from gnoctl.arguments.plain_search_options import split_commas
 from gnoctl.command import JsonOptions, command
@@ -35,15 +35,6 @@ class InstallOptions(JsonOptions, frozen=True, kw_only=True):
     ] = None
 
 
-class Outcome(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The result for one agent's file. `action`: created, changed, unchanged or refused."""
-
-    agent: str
-    file: str
-    action: str
-    message: str | None = None
-
-
 @command("mcp install", InstallOptions)
 def install(options: InstallOptions) -> int:
     """Add gno to the settings of the AI agents on this machine.
@@ -68,9 +59,9 @@ def install(options: InstallOptions) -> int:
     elif not outcomes:
         shown = snippet(AGENTS["cursor"], added)
         options.note(f"no agent was detected: name one with --agent, or add this to its settings:\n\n{shown}")
-    elif not options.dry_run and any(outcome.action in ("created", "changed") for outcome in outcomes):
+    elif not options.dry_run and any(outcome["action"] in ("created", "changed") for outcome in outcomes):
         options.note("restart the agents that are running")
-    return EXIT_RUNTIME if any(outcome.action == "refused" for outcome in outcomes) else 0
+    return EXIT_RUNTIME if any(outcome["action"] == "refused" for outcome in outcomes) else 0
 
 
 def _entry(options: InstallOptions) -> ServerEntry:
@@ -78,7 +69,7 @@ def _entry(options: InstallOptions) -> ServerEntry:
         return command_of(options.places)
     from gnoctl.mcp.token import address, token_of
 
-    return Address(name_of(options.places), address(options.port or DEFAULT_PORT), token_of(options.places))
+    return address_of(options.places, address(options.port or DEFAULT_PORT), token_of(options.places))
 
 
 def _chosen(options: InstallOptions) -> list[Agent]:
@@ -91,7 +82,8 @@ def _chosen(options: InstallOptions) -> list[Agent]:
     return [agent for agent in AGENTS.values() if agent.is_installed() and (agent.http or not options.http)]
 
 
-def _install(agent: Agent, added: ServerEntry, options: InstallOptions) -> Outcome:
+def _install(agent: Agent, added: ServerEntry, options: InstallOptions) -> dict[str, str]:
+    """Return what was done with the agent's file. `action`: created, changed, unchanged or refused."""
     try:
         change = plan(agent, added)
         if not options.dry_run:
@@ -100,10 +92,10 @@ def _install(agent: Agent, added: ServerEntry, options: InstallOptions) -> Outco
         message = error.message if isinstance(error, GnoError) else f"{agent.file()}: {error.strerror or error}"
         if not options.json:
             note(f"{agent.title}: {message}")
-        return Outcome(agent=agent.name, file=str(agent.file()), action="refused", message=message)
+        return {"agent": agent.name, "file": str(agent.file()), "action": "refused", "message": message}
     if not options.json:
         _show(agent, change, added, dry_run=options.dry_run)
-    return Outcome(agent=agent.name, file=str(change.file), action=change.action)
+    return {"agent": agent.name, "file": str(change.file), "action": change.action}
 
 
 def _show(agent: Agent, change: FileEdit, added: ServerEntry, *, dry_run: bool) -> None:

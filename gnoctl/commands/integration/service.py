@@ -8,7 +8,7 @@ from contextlib import suppress
 from gnoctl.command import JsonOptions, command
 from gnoctl.commands.daemon import stop_daemon
 from gnoctl.printing import text
-from gnoctl.service import ServiceState, files, service_of
+from gnoctl.service import ServiceState, refuse_foreign, service_of
 from gnod.errors import EXIT_NOT_RUNNING, DaemonNotRunning, Unavailable
 from gnod.paths import check_socket_path
 
@@ -26,7 +26,7 @@ def install(options: JsonOptions) -> None:
     if missing := service.missing():
         raise Unavailable(missing)
     for path in service.files:
-        files.refuse_foreign(path)
+        refuse_foreign(path)
     service.write()
     service.end()
     with suppress(DaemonNotRunning):  # this stops a daemon that gnoctl has started
@@ -53,7 +53,7 @@ def uninstall(options: JsonOptions) -> None:
     service = service_of(options.places)
     removed = [str(path) for path in service.files if path.exists()]
     for path in service.files:
-        files.refuse_foreign(path)
+        refuse_foreign(path)
     if removed or service.is_installed():
         service.end()
         service.remove()

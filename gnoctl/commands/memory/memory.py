@@ -38,13 +38,7 @@ Namespaces = Annotated[list[str], option("--namespace", "Only this namespace. Re
 class RememberOptions(JsonOptions, frozen=True, kw_only=True):
     words: Annotated[list[str], argument("TEXT", "The text; - reads standard input")] = []
     type: Annotated[
-        str,
-        option(
-            "-t, --type",
-            f"{', '.join(_TYPES)}, or a word of your own",
-            "TYPE",
-            complete="|".join(_TYPES),
-        ),
+        str, option("-t, --type", f"{', '.join(_TYPES)}, or a word of your own", "TYPE", complete="|".join(_TYPES))
     ] = "fact"
     topic: Annotated[list[str], option("--topic", "A name to find it by. Repeatable", "NAME")] = []
     namespace: Annotated[str, option("--namespace", "Store it in this namespace", "NAME")] = "personal"

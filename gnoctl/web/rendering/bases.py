@@ -159,7 +159,8 @@ def _cell(row: _Row, column: str) -> str:
 def _filter(written: object, depth: int = 0) -> _Filter:
     """Return the condition of a filter: an expression, or `and`, `or` or `not` with a list of filters."""
     if isinstance(written, str):
-        return _expression(written)
+        get = _value(written)
+        return lambda row: bool(get(row))
     if not isinstance(written, dict) or len(written) != 1 or depth > _MAX_DEPTH:
         raise _NotPlain
     ((kind, inner),) = written.items()
@@ -169,11 +170,6 @@ def _filter(written: object, depth: int = 0) -> _Filter:
     if kind == "and":
         return lambda row: all(each(row) for each in conditions)
     return lambda row: any(each(row) for each in conditions) == (kind == "or")
-
-
-def _expression(text: str) -> _Filter:
-    get = _value(text)
-    return lambda row: bool(get(row))
 
 
 def _value(text: str) -> Callable[[_Row], object]:

@@ -1,4 +1,4 @@
-"""Which form a document is shown in, and one part of it as HTML."""
+"""Which form a document is shown in, and one part of it as HTML. Rows of a table are not read as Markdown."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from html import escape
 from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from gnoctl.web.rendering import bases, code, embeds, markdown, parts, properties, table
+from gnoctl.web.rendering import bases, code, embeds, markdown, parts, properties
 from gnoctl.web.rendering.embeds import EmbeddedNote
-from gnoctl.web.rendering.inserts import Inserts
 from gnoctl.web.rendering.links import PageLinks, links_of
 from gnoctl.web.rendering.parts import DocumentPart
-from gnoctl.web.rendering.sanitising import sanitised
+from gnoctl.web.rendering.sanitising import Inserts, sanitised
 from gnod.protocol.documents import DocumentEntry, DocumentText
 from gnod.protocol.links import DocumentLink
 from gnod.types import canonical_line, is_translated, source_line
 
 if TYPE_CHECKING:
     from pygments.lexer import Lexer
+
 
 Kind = Literal["markdown", "code", "text", "table", "notebook", "pages", "image"]
 
@@ -43,6 +44,8 @@ _LABEL = re.compile(r"\[(\^?[^\[\]\n]{1,200})\]")
 _MOST_DEFINED = 200
 _NOTES = ("markdown", "ipynb")
 _CONVERSATION = "application/x-conversation"
+_BAR = re.compile(r"(?<!\\)\|")
+_MAX_CELL = 2_000
 
 
 class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
@@ -155,7 +158,7 @@ class Rendering:
             has_head = part.start == 0
             head = self._lines[0] if len(self._lines) > 1 else None
             skip = 2 if has_head and head is not None else 0
-            return table.render(head, lines[skip:], numbers[skip:], numbers[0] if has_head else None)
+            return _table(head, lines[skip:], numbers[skip:], numbers[0] if has_head else None)
         return code.numbered(self._coloured(part), numbers, self.kind)
 
     def _coloured(self, part: DocumentPart) -> list[str]:
@@ -245,3 +248,22 @@ def _page_lines(starts: Sequence[tuple[int, int]]) -> list[int]:
     for page, line in starts:
         lines += [line] * (page - len(lines))
     return lines
+
+
+def _table(head: str | None, rows: Sequence[str], numbers: Sequence[int], head_line: int | None = None) -> str:
+    """Return rows of Markdown, one per line, with their line numbers, under the `head`, which has a number where it is
+    not repeated."""
+    body = "".join(_row(row, "td", number) for row, number in zip(rows, numbers, strict=True))
+    top = "" if head is None else f"<thead>{_row(head, 'th', head_line)}</thead>"
+    return f"<table>{top}<tbody>{body}</tbody></table>"
+
+
+def _row(row: str, tag: str, number: int | None = None) -> str:
+    line = "" if number is None else f' data-line="{number}"'
+    cells = _BAR.split(row.strip().removeprefix("|").removesuffix("|"))
+    return f"<tr{line}>{''.join(f'<{tag}>{_text(cell)}</{tag}>' for cell in cells)}</tr>"
+
+
+def _text(cell: str) -> str:
+    cell = cell.strip().replace("\\|", "|")
+    return escape(cell if len(cell) <= _MAX_CELL else cell[:_MAX_CELL] + "…")

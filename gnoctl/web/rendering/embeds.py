@@ -8,9 +8,8 @@ from html import escape
 from typing import NamedTuple
 
 from gnoctl.web.rendering import bases, code, markdown, parts
-from gnoctl.web.rendering.inserts import Inserts
 from gnoctl.web.rendering.links import PageLinks, links_of, uri_of
-from gnoctl.web.rendering.sanitising import sanitised
+from gnoctl.web.rendering.sanitising import Inserts, sanitised
 from gnod.protocol.documents import DocumentEntry, DocumentText
 from gnod.protocol.links import DocumentLink
 from gnod.types import canonical_line, source_line
@@ -32,14 +31,6 @@ class EmbeddedNote(NamedTuple):
     listed: Sequence[DocumentEntry] = ()
 
 
-class _ShownLines(NamedTuple):
-    """Lines `start` to `end` (exclusive, from 0). `is_cut`: the note has more."""
-
-    start: int
-    end: int
-    is_cut: bool = False
-
-
 def is_embedded(link: DocumentLink) -> bool:
     """Tell whether a link is an embed that a box can show."""
     return link.kind == "embed" and link.to is not None and link.to.lower().endswith(_EXTENSIONS)
@@ -47,8 +38,8 @@ def is_embedded(link: DocumentLink) -> bool:
 
 def shown_lines(document: DocumentText, link: DocumentLink) -> tuple[int, int]:
     """Return the first and the last line of the source that an embed shows."""
-    found = _section(_lines(document), document, link)
-    return source_line(document.line_map, found.start + 1), source_line(document.line_map, max(found.end, 1))
+    start, end, _ = _section(_lines(document), document, link)
+    return source_line(document.line_map, start + 1), source_line(document.line_map, max(end, 1))
 
 
 def boxes(embeds: Mapping[str, EmbeddedNote], this: str) -> dict[str, str]:
@@ -61,14 +52,15 @@ def _box(note: EmbeddedNote, this: str) -> str:
     place = link.fragment.strip("#")
     if not link.has_place:
         return f'<p class="embed">{escape(document.title)} has no {escape(place)}.</p>'
-    found = _section(_lines(document), document, link)
+    lines = _lines(document)
+    start, end, is_cut = _section(lines, document, link)
     links = links_of(document.collection, document.path, note.links, boxes(note.embeds, document.path))
     content = _base(note, this) if document.path.lower().endswith(bases.EXTENSION) else None
     if content is None:
-        content = _rendered(_lines(document)[found.start : found.end], links)
+        content = _rendered(lines[start:end], links)
     address = escape(links.address(uri_of(link) or "") or "")
     title = escape(" › ".join([document.title, *filter(None, place.split("#"))]))
-    more = f'<p class="more-of"><a href="{address}">The note goes on …</a></p>' if found.is_cut else ""
+    more = f'<p class="more-of"><a href="{address}">The note goes on …</a></p>' if is_cut else ""
     head = f'<p class="embed-title"><a href="{address}">{title}</a></p>'
     return f'<div class="embed" dir="auto">{head}{content}{more}</div>'
 
@@ -90,7 +82,8 @@ def _lines(document: DocumentText) -> list[str]:
     return document.text.removesuffix("\n").split("\n")
 
 
-def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -> _ShownLines:
+def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -> tuple[int, int, bool]:
+    """Return the first line that an embed shows and the end, from 0, and whether the note has more."""
     if not link.fragment or link.to_line is None:
         start, end = frontmatter_end(lines), len(lines)
     else:
@@ -101,15 +94,14 @@ def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -
     while stop < min(end, start + _MOST_LINES) and characters < parts.PART_CHARACTERS:
         characters += len(lines[stop])
         stop += 1
-    return _ShownLines(start, stop, stop < end)
+    return start, stop, stop < end
 
 
 def _below_heading(lines: Sequence[str], at: int) -> tuple[int, int]:
     """Return a heading with what is below it."""
-    below = [each for each in parts.headings(lines) if each.line >= at]
-    if not below or below[0].line != at:
-        return at, len(lines)
-    return at, next((each.line for each in below[1:] if each.level <= below[0].level), len(lines))
+    levels = {line: level for line, level, _ in parts.headings(lines) if line >= at}
+    own = levels.pop(at, 0)
+    return at, next((line for line, level in levels.items() if level <= own), len(lines))
 
 
 def _block(lines: Sequence[str], at: int) -> tuple[int, int]:

@@ -18,8 +18,8 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
 from gnoctl.web.rendering.code import coloured, lexer_of_language, numbered
-from gnoctl.web.rendering.inserts import Inserts
 from gnoctl.web.rendering.links import PageLinks, is_external, is_picture, uri_of, why_nowhere
+from gnoctl.web.rendering.sanitising import Inserts
 from gnoctl.web.rendering.vault_syntax import vault_syntax
 
 # A longer line may take seconds: each bracket may begin a link, whose end is searched.

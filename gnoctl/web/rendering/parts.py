@@ -25,14 +25,6 @@ class DocumentPart(NamedTuple):
     lead: tuple[str, ...] = ()
 
 
-class PartHeading(NamedTuple):
-    """`line` from 0; level 1 is the highest."""
-
-    line: int
-    level: int
-    title: str
-
-
 class _Fences:
     """Follows the fences of code in Markdown, line by line. `opening`: the line of the open one."""
 
@@ -71,11 +63,12 @@ def split(lines: Sequence[str], *, markdown: bool) -> Iterator[DocumentPart]:
         yield DocumentPart(start, len(lines), lead)
 
 
-def headings(lines: Sequence[str]) -> Iterator[PartHeading]:
+def headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
+    """Yield the line of each heading, from 0, its level, of which 1 is the highest, and its title."""
     fences = _Fences()
     for number, line in enumerate(lines):
         if not fences.take(line) and line.lstrip(" ").startswith("#") and (match := _HEADING.match(line)):
-            yield PartHeading(number, len(match["mark"]), _CLOSING.sub("", match["title"].strip()).rstrip())
+            yield number, len(match["mark"]), _CLOSING.sub("", match["title"].strip()).rstrip()
 
 
 def _is_good_end(lines: Sequence[str], number: int, fences: _Fences, *, markdown: bool) -> bool:

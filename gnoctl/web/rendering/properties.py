@@ -67,7 +67,6 @@ def _addresses(links: PageLinks) -> dict[str, str]:
 
 
 def _flat(value: object) -> Iterator[object]:
-    """Yield the single values."""
     if isinstance(value, list):
         for each in value:
             yield from _flat(each)

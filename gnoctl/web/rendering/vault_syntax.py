@@ -6,8 +6,7 @@ The rules leave the lines of blocks as they are, so that each block still knows 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
 from urllib.parse import quote
 
 from markdown_it import MarkdownIt
@@ -18,7 +17,7 @@ from markdown_it.token import Token
 
 _MARKED = re.compile(r"(==|\^\^)(?=[^\s=^])((?:(?!\1)[^\n]){1,2000}?)(?<=\S)\1(?!=)")
 _COMMENT = re.compile(r"%%(?!%).{0,20000}?%%", re.DOTALL)
-_TAG = re.compile(r"#(?:\[\[(?P<words>[^\[\]\n|]{1,200})\]\]|(?P<tag>(?=[\w/-]*[^\W\d])[\w/-]{1,200}))")
+_TAG = re.compile(r"(?<![^\s(])#(?:\[\[(?P<words>[^\[\]\n|]{1,200})\]\]|(?P<tag>(?=[\w/-]*[^\W\d])[\w/-]{1,200}))")
 _BLOCK_ID = re.compile(r"(?:^|[ \t]+)\^[A-Za-z0-9-]{1,100}[ \t]*\Z")
 _PROPERTY = re.compile(r"(?P<name>\w[\w .-]{0,60}?)::(?:[ \t]+|\Z)")
 _INLINE_PROPERTY = re.compile(r"[\[(](?P<name>\w[\w -]{0,60})::[ \t]*(?P<value>[^\[\]()\n]{1,300})[\])]")
@@ -46,20 +45,14 @@ _COLOURS = {
 _COLOUR_OF = {kind: colour for colour, kinds in _COLOURS.items() for kind in kinds}
 CLASSES = frozenset({"callout", "callout-title", "property", "task", "task-box", "done", "macro", *_COLOURS, "note"})
 
-
-class _Start(NamedTuple):
-    """The first text of a block, and the token that it is in."""
-
-    inline: Token
-    text: Token
+_Push = Callable[[StateInline, re.Match[str]], None]
 
 
 def vault_syntax(parser: MarkdownIt) -> None:
     """Add the rules, for `MarkdownIt.use`."""
-    parser.inline.ruler.before("emphasis", "marked", _marked)
-    for name, rule in (("comment", _comment), ("tag", _tag), ("macro", _macro), ("block_reference", _reference)):
+    parser.inline.ruler.before("emphasis", "marked", _rule("=^", _MARKED, _push_marked))
+    for name, rule in _BEFORE_LINKS.items():
         parser.inline.ruler.before("link", name, rule)
-    parser.inline.ruler.before("link", "inline_property", _inline_property)
     parser.inline.add_terminator_char("(")
     for name, block in (("comment_block", _comment_block), ("begin_end", _begin_end)):
         parser.block.ruler.before("fence", name, block, {"alt": ["paragraph", "reference", "blockquote", "list"]})
@@ -72,81 +65,62 @@ def vault_syntax(parser: MarkdownIt) -> None:
 # Inline
 
 
-def _marked(state: StateInline, silent: bool) -> bool:
-    if state.src[state.pos] not in "=^" or not (match := _MARKED.match(state.src, state.pos, state.posMax)):
-        return False
-    if not silent:
-        most, state.posMax, state.pos = state.posMax, match.end(2), match.start(2)
-        state.push("mark_open", "mark", 1)
-        state.md.inline.tokenize(state)
-        state.push("mark_close", "mark", -1)
-        state.posMax = most
-    state.pos = match.end()
-    return True
+def _rule(begins: str, pattern: re.Pattern[str], push: _Push) -> Callable[[StateInline, bool], bool]:
+    """Return the rule that reads what matches, and begins with one of these characters."""
 
-
-def _comment(state: StateInline, silent: bool) -> bool:
-    del silent
-    if state.src[state.pos] != "%" or not (match := _COMMENT.match(state.src, state.pos, state.posMax)):
-        return False
-    state.pos = match.end()
-    return True
-
-
-def _tag(state: StateInline, silent: bool) -> bool:
-    """Link a tag to the search for it. In a link, it is text."""
-    at = state.pos
-    if state.src[at] != "#" or state.linkLevel or (at and not state.src[at - 1].isspace() and state.src[at - 1] != "("):
-        return False
-    if not (match := _TAG.match(state.src, at, state.posMax)):
-        return False
-    if not silent:
-        state.push("link_open", "a", 1).attrs = {"href": f"tag:{quote(match['words'] or match['tag'])}"}
-        state.push("text", "", 0).content = match[0]
-        state.push("link_close", "a", -1)
-    state.pos = match.end()
-    return True
-
-
-def _macro(state: StateInline, silent: bool) -> bool:
-    """Show a macro of Logseq as it is written: it needs the program. The size of a picture behind it is hidden."""
-    if state.src[state.pos] != "{":
-        return False
-    if size := _SIZE.match(state.src, state.pos, state.posMax):
-        state.pos = size.end()
+    def rule(state: StateInline, silent: bool) -> bool:
+        match = pattern.match(state.src, state.pos, state.posMax) if state.src[state.pos] in begins else None
+        if match is None or (pattern is _TAG and state.linkLevel):  # in a link, a tag is text
+            return False
+        if not silent:
+            push(state, match)
+        state.pos = match.end()
         return True
-    if not (match := _MACRO.match(state.src, state.pos, state.posMax)):
-        return False
-    if not silent:
-        _push_span(state, "macro", match[0])
-    state.pos = match.end()
-    return True
+
+    return rule
 
 
-def _reference(state: StateInline, silent: bool) -> bool:
-    if state.src[state.pos] != "(" or not (match := _REFERENCE.match(state.src, state.pos, state.posMax)):
-        return False
-    if not silent:
-        _push_span(state, "macro", f"block {match['id'][:8]}")
-    state.pos = match.end()
-    return True
+def _push_marked(state: StateInline, match: re.Match[str]) -> None:
+    most, state.posMax, state.pos = state.posMax, match.end(2), match.start(2)
+    state.push("mark_open", "mark", 1)
+    state.md.inline.tokenize(state)
+    state.push("mark_close", "mark", -1)
+    state.posMax = most
 
 
-def _inline_property(state: StateInline, silent: bool) -> bool:
-    """Read a field of Dataview in brackets: `[due:: 2026-05-04]`."""
-    if state.src[state.pos] not in "[(" or not (match := _INLINE_PROPERTY.match(state.src, state.pos, state.posMax)):
-        return False
-    if not silent:
-        _push_span(state, "property", match["name"])
-        state.push("text", "", 0).content = f" {match['value']}"
-    state.pos = match.end()
-    return True
+def _push_tag(state: StateInline, match: re.Match[str]) -> None:
+    """Link a tag to the search for it."""
+    state.push("link_open", "a", 1).attrs = {"href": f"tag:{quote(match['words'] or match['tag'])}"}
+    state.push("text", "", 0).content = match[0]
+    state.push("link_close", "a", -1)
+
+
+def _push_property(state: StateInline, match: re.Match[str]) -> None:
+    _push_span(state, "property", match["name"])
+    state.push("text", "", 0).content = f" {match['value']}"
 
 
 def _push_span(state: StateInline, name: str, text: str) -> None:
     state.push("span_open", "span", 1).attrs = {"class": name}
     state.push("text", "", 0).content = text
     state.push("span_close", "span", -1)
+
+
+def _hide(_state: StateInline, _match: re.Match[str]) -> None:
+    pass
+
+
+_BEFORE_LINKS = {
+    "comment": _rule("%", _COMMENT, _hide),
+    "tag": _rule("#", _TAG, _push_tag),
+    "size": _rule("{", _SIZE, _hide),  # of a picture, in Logseq
+    # A macro of Logseq is shown as it is written: it needs the program.
+    "macro": _rule("{", _MACRO, lambda state, match: _push_span(state, "macro", match[0])),
+    "block_reference": _rule(
+        "(", _REFERENCE, lambda state, match: _push_span(state, "macro", f"block {match['id'][:8]}")
+    ),
+    "inline_property": _rule("[(", _INLINE_PROPERTY, _push_property),  # of Dataview: `[due:: 2026-05-04]`
+}
 
 
 # Blocks
@@ -207,14 +181,15 @@ def _push_paragraph(state: StateBlock, text: str, line: int) -> None:
 # The tokens of a whole text
 
 
-def _texts(tokens: Sequence[Token], container: str) -> Iterator[tuple[int, _Start]]:
-    """Yield the containers whose first block is a paragraph that begins with text, by their places."""
+def _texts(tokens: Sequence[Token], container: str) -> Iterator[tuple[int, Token, Token]]:
+    """Yield the places of containers whose first block is a paragraph that begins with text, with the paragraph's
+    content and this text."""
     for at, token in enumerate(tokens[:-2]):
         if token.type != container or tokens[at + 1].type != "paragraph_open":
             continue
         children = tokens[at + 2].children or []
         if children and children[0].type == "text":
-            yield at, _Start(tokens[at + 2], children[0])
+            yield at, tokens[at + 2], children[0]
 
 
 def _block_ids(state: StateCore) -> None:
@@ -261,7 +236,7 @@ def _span(name: str, text: str) -> list[Token]:
 
 
 def _tasks(state: StateCore) -> None:
-    for at, (inline, text) in _texts(state.tokens, "list_item_open"):
+    for at, inline, text in _texts(state.tokens, "list_item_open"):
         match = _TASK.match(text.content) or _MARKER.match(text.content)
         if not match:
             continue
@@ -274,7 +249,7 @@ def _tasks(state: StateCore) -> None:
 
 
 def _callouts(state: StateCore) -> None:
-    for at, (inline, text) in reversed(list(_texts(state.tokens, "blockquote_open"))):  # the inner ones first
+    for at, inline, text in reversed(list(_texts(state.tokens, "blockquote_open"))):  # the inner ones first
         if match := _CALLOUT.match(text.content):
             text.content = text.content[match.end() :]
             _make_callout(state.tokens, at, match["kind"].strip(), match["fold"], inline)
