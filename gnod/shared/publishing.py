@@ -25,7 +25,7 @@ from gnod.shared.models import Model
 from gnod.shared.weights import WEIGHING
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.columns import column_sizes
-from gnod.store.keyword_index.postings.current_view import in_snapshot
+from gnod.store.keyword_index.postings.view import in_snapshot
 from gnod.store.tables import changes, documents
 from gnod.store.tables.changes import Position
 from gnod.store.vectors import vector_rows

@@ -30,7 +30,7 @@ from gnod.shared.sample import DocumentSample
 from gnod.shared.weights import term_id
 from gnod.store.connection import Connection
 from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
-from gnod.store.keyword_index.postings import current_view
+from gnod.store.keyword_index.postings.view import sample
 from gnod.store.tables.filters import Condition, Filters
 from gnod.store.vectors import vector_rows
 
@@ -186,7 +186,7 @@ class SharedRequest:
     def _candidates(self, ids: Collection[int]) -> Iterator[Connection]:
         """Yield the replica for a keyword search among these documents."""
         mean = max(self._shared.header.average, 1.0)
-        with self._shared.replica.reading() as connection, current_view.sample(connection, ids, mean):
+        with self._shared.replica.reading() as connection, sample(connection, ids, mean):
             yield connection
 
     def _rest(self, terms: Sequence[Weighed], found: Collection[Key]) -> tuple[float, float]:

@@ -29,9 +29,9 @@ from gnod.signals import Signal
 from gnod.store import index_schema, packing
 from gnod.store.connection import Connection, Read
 from gnod.store.faults import damaged, identify, translated
-from gnod.store.keyword_index.postings import current_view, feed
-from gnod.store.keyword_index.postings.current_view import in_one_view, in_snapshot
+from gnod.store.keyword_index.postings import feed
 from gnod.store.keyword_index.postings.versions import Postings
+from gnod.store.keyword_index.postings.view import attach, in_one_view, in_snapshot
 from gnod.store.schema import Schema, migrate, usable_version
 from gnod.store.vectors import knn
 
@@ -415,6 +415,6 @@ def _of_text(change: Callable[[str], str]) -> Callable[..., str | None]:
 def open_reader(path: Path, postings: Postings | None = None) -> Connection:
     """Open a database for reading, in this process or another."""
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    current_view.attach(connection, postings)
+    attach(connection, postings)
     _configure(connection)
     return connection

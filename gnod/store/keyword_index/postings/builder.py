@@ -24,7 +24,7 @@ from gnod.child.child_setup import set_up_child, silence
 from gnod.child.process import command
 from gnod.store.keyword_index.postings import building
 from gnod.store.keyword_index.postings.building import Analyse, Request
-from gnod.store.keyword_index.postings.files import Damaged
+from gnod.store.keyword_index.postings.segment import Damaged
 
 # The process needs only one thread and few arenas.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}

@@ -17,7 +17,7 @@ from gnod.store.database import Database
 from gnod.store.keyword_index.postings import updating
 from gnod.store.keyword_index.postings.builder import Builder
 from gnod.store.keyword_index.postings.feed import Feed, take
-from gnod.store.keyword_index.postings.files import Damaged
+from gnod.store.keyword_index.postings.segment import Damaged
 from gnod.store.keyword_index.postings.versions import Postings
 from gnod.store.tables import changes
 

@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from gnod import atomic_file
 from gnod.private import private_folder
-from gnod.store.keyword_index.postings.contents import Numbers
-from gnod.store.keyword_index.postings.files import Damaged, File
-from gnod.store.keyword_index.postings.segment import Segment, opened
+from gnod.store.keyword_index.postings.segment import Damaged, File, Numbers, Segment, opened
 
 # Increase it when the files change, or when some may be wrong: files of another format are built again.
 FORMAT = 5
