@@ -23,9 +23,10 @@ from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.documents import writing
-from gnod.store.tables import runtime_flags, scans
+from gnod.store.tables import scans
 from gnod.store.tables.records import RecognisedPage
 from gnod.store.tables.scans import ScannedPage
+from gnod.store.vectors import vectors
 
 _FAILURE_REST_S = 30.0
 _PACE_PAGES = 20
@@ -133,7 +134,7 @@ class OcrBacklog:
         self._unreadable = {each: at for each, at in self._unreadable.items() if at > oldest}
 
         def work(connection: Connection) -> tuple[ScannedPage | None, bool]:
-            return scans.next_page(connection, self._unreadable), runtime_flags.is_embedding_paused(connection)
+            return scans.next_page(connection, self._unreadable), vectors.is_embedding_paused(connection)
 
         return await self._database.read(work)
 

@@ -33,7 +33,7 @@ from gnod.store.keyword_index.postings import feed
 from gnod.store.keyword_index.postings.versions import Postings
 from gnod.store.keyword_index.postings.view import attach, in_one_view, in_snapshot
 from gnod.store.schema import Schema, migrate, usable_version
-from gnod.store.vectors import knn
+from gnod.store.vectors import vector_rows
 
 T = TypeVar("T")
 
@@ -296,7 +296,7 @@ class Database:
     def _open_reader(self) -> Connection:
         connection = open_reader(self.path, self.postings)
         if self.knn_missing is None:
-            knn.load(connection)
+            vector_rows.load_extension(connection)
         with self._lock:
             self._reader_connections.append(connection)
         return connection
@@ -373,7 +373,7 @@ def _is_sqlite(path: Path) -> bool:
 
 def _load_knn(connection: Connection) -> str | None:
     try:
-        return knn.load(connection)
+        return vector_rows.load_extension(connection)
     except BaseException:
         connection.close()
         raise

@@ -57,7 +57,7 @@ _COLLECTIONS = """
 """
 
 _TEXTS = """
-    -- Texts by their keys (gnod/store/keys.py). `packed`: the text, compressed (gnod/store/packing.py); then `markdown`
+    -- Texts by their keys. `packed`: the text, compressed. Both are made by gnod/store/packing.py. Then `markdown`
     -- is empty. `title`: the title inside the text. `digest_rest`: the part of the hash that the key lacks; NULL where
     -- the hash is that of the text itself.
     CREATE TABLE mirrors (

@@ -5,8 +5,8 @@ from __future__ import annotations
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
-from gnod.store.tables import activity, failures
-from gnod.store.tables.activity import Activity
+from gnod.store.tables import counts, failures
+from gnod.store.tables.counts import Activity
 from tests.small_index import SmallIndex, prepared
 
 HOUR = 3600
@@ -16,7 +16,7 @@ def test_files_count_at_their_last_change(small_index: SmallIndex) -> None:
     small_index.write(_fill)
 
     def read(connection: Connection) -> list[Activity]:
-        return activity.read(connection, 100.5 * HOUR, 3, HOUR)
+        return counts.activity(connection, 100.5 * HOUR, 3, HOUR)
 
     assert small_index.database.submit_read(read).result() == [
         Activity(98 * HOUR, 1, 0, 0),

@@ -15,7 +15,6 @@ from gnod.errors import DatabaseCorrupt, OutdatedDatabase
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.health import damage
-from gnod.store.tables import runtime_flags
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex
@@ -45,7 +44,7 @@ def path(tmp_path: Path) -> Path:
         vectors.put(connection, URI, pieces)
 
     index.database.submit_write(embed).result()
-    index.database.submit_write(runtime_flags.pause_embedding).result()
+    index.database.submit_write(vectors.pause_embedding).result()
     index.close()
     return path
 
@@ -71,7 +70,7 @@ def test_of_a_whole_database_every_vector_is_kept(path: Path) -> None:
     damage.renew(path)
     assert stored(path) == before
     database = Database(path)
-    assert database.submit_read(runtime_flags.is_embedding_paused).result()
+    assert database.submit_read(vectors.is_embedding_paused).result()
     assert database.submit_read(damage.find).result() is None
     database.close()
 

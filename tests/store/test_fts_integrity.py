@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gnod.store.connection import Connection
-from gnod.store.health import damage, fts_integrity
+from gnod.store.health import damage
 from tests.small_index import SmallIndex
 
 PARTS = 10  # the id of FTS5's list of parts
@@ -29,7 +29,7 @@ def index(tmp_path: Path) -> Iterator[SmallIndex]:
 
 
 def has_lost_words(index: SmallIndex) -> bool:
-    return fts_integrity.has_lost_words(index.reader)
+    return damage.has_lost_words(index.reader)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -23,7 +23,7 @@ from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
-from gnod.store.documents import collections, maintenance
+from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext, vocabulary
 from gnod.store.keyword_index.columns import column_sizes, lengths
 from gnod.store.keyword_index.fulltext import Conditions
@@ -203,7 +203,7 @@ def change(index: Followed, rng: random.Random) -> None:
     elif kind < 0.9:
         index.database.submit_write(lambda c: collections.remove(c, "others")).result()
     elif kind < 0.95:
-        index.database.submit_write(maintenance.purge).result()
+        index.database.submit_write(writing.purge).result()
     else:
         index.database.submit_write(changes.leap).result()
 

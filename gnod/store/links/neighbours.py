@@ -1,4 +1,5 @@
-"""Which documents links connect, and by how many. A link that may mean several documents does not connect any.
+"""Which documents links connect, and by how many, and which ones may mention another in their text. A link that may
+mean several documents does not connect any.
 
 The caller limits the number of links to read, because one note may have 100,000 of them.
 """
@@ -12,10 +13,10 @@ from typing import NamedTuple
 import msgspec
 
 from gnod.store.connection import Connection
+from gnod.store.link_names import ALIAS
 from gnod.store.links import links
 from gnod.store.links.links import BETTER, EQUAL
 from gnod.store.tables.documents import in_scope
-from gnod.store.tables.filters import Condition, Filters
 
 # A link `l` with the best of the names that it looks for.
 _LEADS = (
@@ -154,12 +155,6 @@ def cited_by(connection: Connection, ids: Collection[int], most: int) -> dict[in
     return found
 
 
-def passing(connection: Connection, ids: Collection[int], filters: Filters) -> list[int]:
-    """Return those of the documents that pass the filters."""
-    where, values = Condition(*filters.condition()).with_ids(ids)
-    return [id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)]
-
-
 def with_same_text(connection: Connection, document_id: int) -> frozenset[int]:
     """Return the documents with the text of this one, and itself."""
     rows = connection.execute(
@@ -167,3 +162,53 @@ def with_same_text(connection: Connection, document_id: int) -> frozenset[int]:
         (document_id,),
     )
     return frozenset(id_ for (id_,) in rows)
+
+
+# The maximum number of documents with a very common name. Those with the first numbers are taken.
+_MOST = 20_000
+_MOST_LINKS = 100_000
+
+
+class MentionCandidate(NamedTuple):
+    id: int
+    path: str
+    mirror_hash: str
+    mime: str
+
+
+class Candidates(NamedTuple):
+    """`is_cut`: there are more."""
+
+    documents: list[MentionCandidate]
+    is_cut: bool
+
+
+def candidates(connection: Connection, document_id: int, expression: str) -> Candidates:
+    """Return the other documents of the same collection whose text matches an FTS5 expression, by path: first those
+    that do not link to the document. Source code is left out, and so are all copies but one."""
+    own = "FROM documents WHERE id = ?2"
+    rows = connection.execute(
+        "SELECT d.id, d.path, d.mirror_hash, d.mime FROM documents_fts CROSS JOIN documents d"
+        " ON d.id = documents_fts.rowid WHERE documents_fts MATCH ?1 AND d.converter NOT LIKE 'code/%'"
+        f" AND d.collection_id = (SELECT collection_id {own}) AND d.mirror_hash <> (SELECT mirror_hash {own}) LIMIT ?3",
+        (f"body : ({expression})", document_id, _MOST),
+    )
+    known = linking(connection, document_id, _MOST_LINKS)
+    found = sorted(map(MentionCandidate._make, rows), key=lambda each: (each.id in known, each.path))
+    first_copies = {each.mirror_hash: each for each in reversed(found)}
+    return Candidates(list(reversed(first_copies.values())), len(found) == _MOST)
+
+
+def links_in(connection: Connection, document_id: int) -> list[tuple[int, int]]:
+    """Return the ranges of the links in a document."""
+    rows = connection.execute("SELECT start, end FROM links WHERE document_id = ? AND start < end", (document_id,))
+    return [(start, end) for start, end in rows]
+
+
+def aliases(connection: Connection, document_id: int) -> list[str]:
+    """Return the aliases of a document, as names are compared."""
+    rows = connection.execute(
+        "SELECT DISTINCT name FROM names WHERE document_id = ? AND rank = ? ORDER BY name",
+        (document_id, ALIAS),
+    )
+    return [name for (name,) in rows]

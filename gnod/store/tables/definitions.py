@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from gnod.store.connection import Connection
-from gnod.store.tables.filters import Condition, Filters
 from gnod.store.tables.records import StoredDefinition
 
 
@@ -55,12 +54,6 @@ def named(connection: Connection, name: str, part: str, limit: int) -> list[Defi
         " WHERE instr(folded, ?) > 0 AND folded <> ? LIMIT ?)"
     )
     return exact + list(_select(connection, longer, (part, name, limit)))
-
-
-def passing(connection: Connection, ids: Collection[int], filters: Filters) -> set[int]:
-    """Return those of the documents that pass the filters."""
-    where, values = Condition(*filters.condition()).with_ids(ids)
-    return {id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)}
 
 
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[DefinitionSite]:

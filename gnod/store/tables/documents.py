@@ -5,7 +5,7 @@ A removed document keeps one row (`active = 0`), for `why`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
@@ -14,15 +14,19 @@ import msgspec
 from gnod import locations
 from gnod.disks.spellings import folded
 from gnod.locations import Locations, SourceLocation
-from gnod.store import keys
+from gnod.store import packing
 from gnod.store.connection import Connection, by_id, from_any
 from gnod.store.link_names import PATH, key
+from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, LogMark, LogPart, Unread
 from gnod.types import LineMap, format_uri
 
 # This many letters are enough to determine the script of a text.
 _SAMPLE_CHARACTERS = 200
 DOCID_DIGITS = 8
+# Longer texts are read one at a time, because a thousand of them would not fit into memory.
+SHORT_BYTES = 32 << 10
+_NO_TAGS = "[]"
 
 
 class KnownFile(msgspec.Struct, frozen=True, gc=False):
@@ -98,6 +102,20 @@ class DocumentRow(NamedTuple):
     @property
     def uri(self) -> str:
         return format_uri(self.collection, self.path)
+
+
+class Columns(NamedTuple):
+    """What a hit shows of its document: fields of the same names on the wire."""
+
+    tags: Sequence[str] = ()
+
+
+class Shown(NamedTuple):
+    """`text` is None where it is long. `is_code`: it has definitions."""
+
+    columns: Columns
+    is_code: bool
+    text: str | None
 
 
 _COLUMNS = (
@@ -247,6 +265,30 @@ def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, 
     return {id_: (docid, collection, language, sample or "") for id_, docid, collection, language, sample in rows}
 
 
+def shown(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
+    """Return what a result shows of its documents, for all of them in one statement."""
+    # Texts are unpacked here. As a column of the view `content`, each one would also cost a call by SQLite.
+    rows = connection.execute(
+        "SELECT d.id,"
+        " (SELECT json_group_array(written) FROM"
+        " (SELECT written FROM tags WHERE document_id = d.id AND is_own ORDER BY tag)),"
+        " EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id), m.packed, m.markdown"
+        " FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
+        " LEFT JOIN mirrors m ON m.mirror_hash = d.mirror_hash",
+        (msgspec.json.encode(list(ids)).decode(),),
+    )
+    return {
+        id_: Shown(Columns(_tags(tags)), bool(is_code), _short(connection, packed, text))
+        for id_, tags, is_code, packed, text in rows
+    }
+
+
+def passing(connection: Connection, ids: Collection[int], filters: Filters) -> set[int]:
+    """Return those of the documents that pass the filters."""
+    where, values = filters.condition().with_ids(ids)
+    return {id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)}
+
+
 def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[DocumentRow]:
     """Return active documents in order of collection and path: those whose path is `prefix` or below it."""
     where, values = in_scope(connection, collection, prefix)
@@ -274,7 +316,7 @@ def markdown(connection: Connection, mirror_hash: str) -> str:
 def content_digest(connection: Connection, mirror_hash: str) -> str:
     """Return the hash of a mirror in hex."""
     row = connection.execute("SELECT digest_rest FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
-    return keys.digest_of(mirror_hash, row[0], markdown(connection, mirror_hash)) if row else ""
+    return packing.hash_of_key(mirror_hash, row[0], markdown(connection, mirror_hash)) if row else ""
 
 
 def text_bytes(connection: Connection, mirror_hash: str) -> int:
@@ -333,6 +375,16 @@ def rows_under(
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[DocumentRow]:
     rows = connection.execute(f"SELECT {_COLUMNS} {_FROM} {where}", values)
     return (DocumentRow(*row) for row in rows)
+
+
+def _short(connection: Connection, packed: bytes | None, text: str | None) -> str | None:
+    if packed is not None:
+        return packing.unpack(connection, packed) if packing.size(packed) <= SHORT_BYTES else None
+    return text if text is not None and len(text) <= SHORT_BYTES else None
+
+
+def _tags(written: str) -> list[str]:
+    return [] if written == _NO_TAGS else msgspec.json.decode(written, type=list[str])
 
 
 def in_scope(connection: Connection, collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:

@@ -40,8 +40,8 @@ class Filters(NamedTuple):
     def are_empty(self) -> bool:
         return self == Filters()
 
-    def condition(self) -> tuple[str, tuple[object, ...]]:
-        """Return an SQL condition with its values. The filters are joined with AND."""
+    def condition(self) -> Condition:
+        """Return all filters as one condition."""
         conditions: list[str] = ["d.active"]
         values: list[object] = []
 
@@ -81,7 +81,7 @@ class Filters(NamedTuple):
             add("d.id NOT IN (SELECT value FROM json_each(?))", listed)
         for each in self.conditions:
             add(each.where, *each.values)
-        return " AND ".join(conditions), tuple(values)
+        return Condition(" AND ".join(conditions), tuple(values))
 
 
 def _marks(values: tuple[str, ...]) -> str:

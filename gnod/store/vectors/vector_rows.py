@@ -1,4 +1,5 @@
-"""Vectors in bulk, for copies in memory: all of a model, some by id, and changes.
+"""Read vectors: in bulk, for copies in memory; those of one document; and the nearest ones on disk, by the distance
+function of sqlite-vec, for vectors that do not fit in memory.
 
 `seq` numbers the changes of all models together. Only the last ones are kept (see index_schema).
 """
@@ -9,17 +10,18 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
+import apsw
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, from_any
+from gnod.store.tables.filters import Condition
 
 # Vectors are stored in this type.
 DTYPE = np.dtype("<f4")
 # Read this many vectors for the mean of all.
 _AVERAGED = 4096
-
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Places = tuple[Ids, Ids, NDArray[np.int32]]
@@ -39,6 +41,22 @@ class Changes(NamedTuple):
 
     seq: int
     ids: list[int] | None
+
+
+class EmbeddedPiece(NamedTuple):
+    """`start` to `end` in the canonical text, and the headings above. A chunk without vectors is one piece."""
+
+    start: int
+    end: int
+    heading: str
+    vector: Vectors | None
+
+
+class Neighbour(NamedTuple):
+    """`cosine` in [-1, 1]."""
+
+    vector_id: int
+    cosine: float
 
 
 def models(connection: Connection) -> list[VectorModel]:
@@ -140,6 +158,71 @@ def changes_since(connection: Connection, model_id: int, seq: int) -> Changes:
         "SELECT DISTINCT vector_id FROM vector_changes WHERE seq > ? AND model_id = ?", (seq, model_id)
     )
     return Changes(last, [vector_id for (vector_id,) in rows])
+
+
+@from_any
+def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> list[EmbeddedPiece]:
+    """Return all pieces in order, with their vectors of that model, if any."""
+    rows = connection.execute(
+        "SELECT k.start, k.end, k.heading, v.start, v.end, v.embedding FROM chunks k"
+        " LEFT JOIN content_vectors v ON v.embed_hash = k.embed_hash"
+        " AND v.model_id = (SELECT id FROM embedding_models WHERE uri = ?)"
+        " WHERE k.mirror_hash = ? ORDER BY k.seq, v.start",
+        (uri, mirror_hash),
+    )
+    return [
+        EmbeddedPiece(
+            start + (first or 0),
+            end if last is None else min(start + last, end),
+            heading,
+            None if embedding is None else np.frombuffer(embedding, DTYPE),
+        )
+        for start, end, heading, first, last, embedding in rows
+    ]
+
+
+def load_extension(connection: Connection) -> str | None:
+    """Load sqlite-vec into a connection. Returns the reason if that fails."""
+    try:
+        import sqlite_vec
+
+        connection.enable_load_extension(True)
+        try:
+            connection.load_extension(sqlite_vec.loadable_path())
+        finally:
+            connection.enable_load_extension(False)
+    except ImportError:
+        return "the package sqlite-vec is not installed"
+    except (apsw.Error, AttributeError, OSError) as error:
+        return f"sqlite-vec does not load: {error}"
+    return None
+
+
+def has_extension(connection: Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get)
+
+
+def nearest(connection: Connection, model_id: int, query: bytes, limit: int) -> list[Neighbour]:
+    """Return the nearest vectors of a model, best first."""
+    rows = connection.execute(
+        # Reading the table itself is faster than following an index into it.
+        "SELECT id, 1 - vec_distance_cosine(embedding, ?) AS cosine FROM content_vectors NOT INDEXED"
+        " WHERE model_id = ? ORDER BY cosine DESC LIMIT ?",
+        (query, model_id, limit),
+    )
+    return [Neighbour(*row) for row in rows]
+
+
+def cosines_of_documents(connection: Connection, model_id: int, query: bytes, condition: Condition) -> list[Neighbour]:
+    """Return all vectors of the documents that pass, by their ids."""
+    rows = connection.execute(
+        "SELECT id, 1 - vec_distance_cosine(embedding, ?) FROM content_vectors WHERE id IN ("
+        "SELECT v.id FROM documents d CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+        f" CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ? WHERE {condition.where}"
+        ") ORDER BY id",
+        (query, model_id, *condition.values),
+    )
+    return [Neighbour(*row) for row in rows]
 
 
 def _as_places(rows: Iterable[tuple[int, ...]]) -> Places:

@@ -106,7 +106,7 @@ class Places(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """The best documents, unordered; `docids` as `contents.ordered_docid` has them. `total` and `total_of_roots`: the
+    """The best documents, unordered; `docids` as `ordered_docid` makes them. `total` and `total_of_roots`: the
     sum of the scores of all documents of the view, and of their square roots."""
 
     ids: NDArray[np.int64]
