@@ -39,10 +39,9 @@ from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.postings import building, updating
-from gnod.store.keyword_index.postings.feed import Feed, take
+from gnod.store.keyword_index.postings.feed import Feed
 from gnod.store.keyword_index.postings.versions import Postings, folder_of
 from gnod.store.keyword_index.postings.view import attach, in_one_view
-from gnod.store.tables import changes
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import Chunk, PreparedDocument, Terms
 
@@ -64,12 +63,9 @@ class Index:
         self.postings = Postings(folder_of(path), VERSION)
         self._feed = Feed()
         self._own = self.database.open_reader()
-        self.database.follow(self)
+        self.database.follow(self._feed)
         self._collection = self.database.submit_write(_add_collection).result()
         self.seconds = {"store": 0.0, "postings": 0.0}
-
-    def before_commit(self, connection: Connection) -> Callable[[], None]:
-        return partial(self._feed.add, changes.present(connection).clock, take(connection))
 
     def add(self, batch: Sequence[Document]) -> None:
         """Store documents."""

@@ -164,9 +164,9 @@ class OcrBacklog:
     async def _index_recognised(self) -> None:
         """Have the documents indexed again whose pages were recognised."""
         self._indexed_at = time.monotonic()
-        for source in await self._database.read(scans.outdated):
-            await self._database.write(partial(writing.reread, collection=source.collection, path=source.path))
-            self._reread(*source)
+        for collection, path in await self._database.read(scans.outdated):
+            await self._database.write(partial(writing.reread, collection=collection, path=path))
+            self._reread(collection, path)
 
     def _hold(self, state: str, reason: str | None, retry_s: float | None) -> None:
         self._state, self._reason = state, reason

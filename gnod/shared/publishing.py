@@ -14,16 +14,14 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-import msgspec
-
 from gnod.analysis.terms import VERSION
 from gnod.errors import AlreadyPublished, EngineFailed
 from gnod.shared.engine import FORMAT, CollectionHeader, Former, SharedDocument, WritableEngine, key_of
 from gnod.shared.ledger import Ledger, QueuedDocument, SentDocument
-from gnod.shared.local import shared_document
 from gnod.shared.models import Model
+from gnod.shared.payload import shared_document
 from gnod.shared.weights import WEIGHING
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.keyword_index.columns import column_sizes
 from gnod.store.keyword_index.postings.view import in_snapshot
 from gnod.store.tables import changes, documents
@@ -187,7 +185,7 @@ class Publisher:
             " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
             " CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active"
             " WHERE d.collection_id = (SELECT id FROM collections WHERE name = ?2)",
-            (msgspec.json.encode(vector_ids).decode(), self._collection),
+            (json_list(vector_ids), self._collection),
         )
         return [str(path) for (path,) in rows]
 

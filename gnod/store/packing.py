@@ -17,7 +17,8 @@ from hashlib import sha256
 from weakref import WeakKeyDictionary
 
 import apsw
-import msgspec
+
+from gnod.store.connection import json_list
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdCompressor, ZstdDict, ZstdError, decompress, get_frame_info, train_dict
@@ -111,7 +112,7 @@ def _samples(connection: apsw.Connection, newest: int) -> list[bytes]:
     rows = connection.execute(
         "SELECT substr(coalesce(unpacked(packed), markdown), 1, ?) FROM mirrors"
         " WHERE rowid IN (SELECT value FROM json_each(?))",
-        (_SAMPLE_BYTES, msgspec.json.encode(rowids).decode()),
+        (_SAMPLE_BYTES, json_list(rowids)),
     )
     return [str(text).encode() for (text,) in rows]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from gnod.store.keyword_index.columns import column_sizes, lengths
 from gnod.store.keyword_index.fulltext import Conditions
 from gnod.store.keyword_index.postings import building, segment, updating
 from gnod.store.keyword_index.postings.building import SegmentInput, build, merge
-from gnod.store.keyword_index.postings.feed import Feed, take
+from gnod.store.keyword_index.postings.feed import Feed
 from gnod.store.keyword_index.postings.segment import MOST_DOCUMENTS, Contents, Damaged, File, Segment, opened
 from gnod.store.keyword_index.postings.updating import LARGER, MOST_POSTINGS, SegmentSize, worth_merging
 from gnod.store.keyword_index.postings.versions import Postings, SharedPostings, folder_of
@@ -83,14 +83,10 @@ class Followed(SmallIndex):
         super().__init__(path)
         self.feed = Feed()
         self.postings = Postings(folder_of(path), terms.VERSION)
-        self.database.follow(self)
+        self.database.follow(self.feed)
         self._own = self.database.open_reader()
         self._plain, self._with = self.database.open_reader(), self.database.open_reader()
         attach(self._with, self.postings)
-
-    def before_commit(self, connection: Connection) -> Callable[[], None]:
-        clock, stored = changes.present(connection).clock, take(connection)
-        return lambda: self.feed.add(clock, stored)
 
     def step(self) -> bool:
         return updating.step(self._own, self.postings, self.feed, PERFORM)
@@ -376,13 +372,7 @@ DOCUMENT = SegmentInput(1, "#00000001", 1, 0, Terms("a md", "red", "red house re
 
 def test_terms_that_are_not_here_yet_are_not_taken_for_the_former_ones(followed: Followed) -> None:
     followed.add({f"{n}.md": "red house" for n in range(5)})
-    late: list[Callable[[], None]] = []
-
-    def before_commit(connection: Connection) -> Callable[[], None]:
-        clock, stored = changes.present(connection).clock, take(connection)
-        return lambda: late.append(lambda: followed.feed.add(clock, stored))
-
-    followed.before_commit = before_commit  # type: ignore[method-assign]
+    followed.database.follow(Feed())  # the terms come later
     followed.add({"3.md": "green boat"})
     followed.catch_up()
     assert all(followed.compare(query, Filters()) for query in ("red", "green", "boat house"))

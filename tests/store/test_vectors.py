@@ -237,9 +237,9 @@ def test_sqlite_vec_computes_the_nearest_of_the_stored_vectors(index: SmallIndex
     stored = index.rows("SELECT id, embedding FROM content_vectors WHERE model_id = 1")
     expected = {number: float(np.frombuffer(blob, "<f4") @ query) for number, blob in stored if isinstance(blob, bytes)}
     found = vector_rows.nearest(index.reader, 1, query.tobytes(), limit)
-    assert [each.vector_id for each in found] == sorted(expected, key=lambda i: -expected[i])[:limit]
-    assert [each.cosine for each in found] == pytest.approx(sorted(expected.values(), reverse=True)[:limit], abs=1e-6)
+    assert [id_ for id_, _ in found] == sorted(expected, key=lambda i: -expected[i])[:limit]
+    assert [cosine for _, cosine in found] == pytest.approx(sorted(expected.values(), reverse=True)[:limit], abs=1e-6)
     condition = Condition("d.path IN ('1.md', '3.md')")
     of_two = vector_rows.cosines_of_documents(index.reader, 1, query.tobytes(), condition)
-    assert dict(of_two) == pytest.approx({each.vector_id: expected[each.vector_id] for each in of_two}, abs=1e-6)
+    assert dict(of_two) == pytest.approx({id_: expected[id_] for id_, _ in of_two}, abs=1e-6)
     assert len(of_two) == 2

@@ -194,7 +194,7 @@ class OnDisk:
         self._model_id = model_id
         self._query = query
         found = vector_rows.nearest(connection, model_id, query.tobytes(), _ON_DISK)
-        self._scored = self._of(found, below=-np.inf if len(found) < _ON_DISK else found[-1].cosine + FLOAT_NOISE)
+        self._scored = self._of(found, below=-np.inf if len(found) < _ON_DISK else found[-1][1] + FLOAT_NOISE)
 
     def __len__(self) -> int:
         return len(self._scored)
@@ -213,10 +213,10 @@ class OnDisk:
     def spread(self) -> Spread | None:
         return None
 
-    def _of(self, found: list[vector_rows.Neighbour], *, below: float) -> ScoredVectors:
+    def _of(self, found: list[tuple[int, float]], *, below: float) -> ScoredVectors:
         found = sorted(found)
-        ids = np.asarray([each.vector_id for each in found], np.int64)
-        cosines = np.asarray([each.cosine for each in found], np.float32)
+        ids = np.asarray([id_ for id_, _ in found], np.int64)
+        cosines = np.asarray([cosine for _, cosine in found], np.float32)
         layout = _layout(ids, vector_rows.places(self._connection, self._model_id, ids.tolist()))
         exact = stored(self._connection, self._model_id, ids, self._query)
         return ScoredVectors(self._connection, ids, cosines, layout, exact, below=below)

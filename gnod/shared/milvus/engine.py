@@ -38,16 +38,19 @@ from gnod.shared.engine import (
     keys_below,
 )
 from gnod.shared.milvus.client import Connect, MilvusConnection, NotLoaded, TokenRefused, client_class
-from gnod.shared.milvus.expressions import any_of, begins_with, condition_of, quoted
 from gnod.shared.milvus.rows import (
     FIELDS,
     NO_VECTOR,
     Row,
     RowSchema,
+    any_of,
+    begins_with,
+    condition_of,
     document_of,
     document_row,
     part_key,
     piece_rows,
+    quoted,
     text_row,
     text_rows,
 )

@@ -13,7 +13,7 @@ import msgspec
 
 from gnod import locations
 from gnod.store import packing
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.documents import described
 from gnod.store.keyword_index import fulltext
 from gnod.store.links import links
@@ -132,7 +132,7 @@ def invalidate_converted(connection: Connection, versions: str, is_current: Call
         " FROM documents d JOIN json_each(?) o ON o.value = d.converter)"
         " UPDATE documents SET mtime_ns = -1 WHERE (collection_id, path) IN"
         " (SELECT collection_id, path FROM outdated UNION SELECT collection_id, container FROM outdated)",
-        (msgspec.json.encode(outdated).decode(),),
+        (json_list(outdated),),
     )
     connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (_CONVERTERS, versions))
     return len(outdated)

@@ -42,12 +42,6 @@ class Quarantined(NamedTuple):
     reason: Reason
 
 
-class _DatabaseModel(NamedTuple):
-    id: int
-    uri: str
-    dimensions: int
-
-
 class _Piece(NamedTuple):
     """A row of `content_vectors`."""
 
@@ -186,10 +180,11 @@ def _carry_over(aside: Path, connection: Connection) -> None:
     _log.info("index.saved", extra={"fields": {"vectors": saved}})
 
 
-def _models(damaged: Connection) -> list[_DatabaseModel]:
+def _models(damaged: Connection) -> list[tuple[int, str, int]]:
+    """Return the ids, addresses and dimensions of the models."""
     try:
         rows = damaged.execute("SELECT id, uri, dimensions FROM embedding_models WHERE dimensions > 0").fetchall()
-        return [msgspec.convert(row, _DatabaseModel) for row in rows]
+        return [msgspec.convert(row, tuple[int, str, int]) for row in rows]
     except (apsw.Error, UnicodeDecodeError, msgspec.ValidationError):
         return []
 

@@ -13,11 +13,10 @@ from struct import Struct
 from weakref import WeakKeyDictionary
 
 import apsw
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 
 # The places of path, title and body among the columns, and of the columns in `Terms`: they are the same.
 ORDER = (2, 1, 0)
@@ -88,7 +87,7 @@ def counts(
     else:
         # CASE, so that SQLite calls the function for these rows only.
         case = "CASE WHEN rowid IN (SELECT value FROM json_each(?)) THEN note_counts(documents_fts) END"
-        listed = msgspec.json.encode(among).decode()
+        listed = json_list(among)
         connection.execute(f"{select} {case} AND rowid >= ?", (phrase, listed, among[0])).fetchone()
     found = np.frombuffer(b"".join(noted), _OF_ROW)
     noted.clear()

@@ -16,11 +16,10 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 import apsw
-import msgspec
 import numpy as np
 
 from gnod import bm25
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.keyword_index import columns
 from gnod.store.keyword_index.columns import column_sizes
 from gnod.store.keyword_index.postings import feed
@@ -115,7 +114,7 @@ def store(connection: Connection, terms: dict[int, Terms]) -> None:
         "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
         ((id_, each.filepath, each.title, each.body) for id_, each in terms.items()),
     )
-    feed.add(connection, terms)
+    feed.note(connection, terms)
     terms.clear()
 
 
@@ -199,7 +198,7 @@ def _phrases(terms: Sequence[Weighed]) -> list[WeighedPhrase]:
 def _in_collections(connection: Connection, found: Matching, filters: Filters) -> Matching:
     if not filters.collections:
         return found
-    names = msgspec.json.encode(filters.collections).decode()
+    names = json_list(filters.collections)
     rows = connection.execute("SELECT id FROM collections WHERE name IN (SELECT value FROM json_each(?))", (names,))
     return found.in_collections([id_ for (id_,) in rows])
 
@@ -287,7 +286,7 @@ def _select(connection: Connection, what: str, ids: Numbers, filters: Filters) -
     where, values = filters.condition()
     rows = connection.execute(
         f"SELECT {what} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value WHERE {where}",
-        (msgspec.json.encode(ids.tolist()).decode(), *values),
+        (json_list(ids.tolist()), *values),
     )
     return [int(value) for (value,) in rows]
 
@@ -302,7 +301,7 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
     if _is_common(connection, phrase, len(document_ids)):
         each = ((f"body : {phrase}", id_) for id_ in sorted(document_ids))
         return list(connection.executemany(f"{select} AND rowid = ?", each))
-    return list(connection.execute(f"{select} AND {_AMONG}", (f"body : {phrase}", _json(document_ids))))
+    return list(connection.execute(f"{select} AND {_AMONG}", (f"body : {phrase}", json_list(document_ids))))
 
 
 def with_long_bodies(connection: Connection, document_ids: Sequence[int], least: int) -> list[int]:
@@ -310,7 +309,7 @@ def with_long_bodies(connection: Connection, document_ids: Sequence[int], least:
     rows = connection.execute(
         "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value"
         " WHERE typeof(d.sz) = 'blob'",
-        (_json(document_ids),),
+        (json_list(document_ids),),
     )
     sizes = {document_id: list(column_sizes(record)) for document_id, record in rows}
     return [id_ for id_ in document_ids if sizes.get(id_) and sizes[id_][columns.BODY] >= least]
@@ -385,7 +384,3 @@ def coverage(terms: Sequence[Weighed]) -> float:
 
 def _positions_of_row(api: apsw.FTS5ExtensionApi, /, *_: apsw.SQLiteValue) -> bytes:
     return array("I", api.phrase_locations(0)[columns.BODY]).tobytes()
-
-
-def _json(numbers: Collection[int]) -> bytes:
-    return msgspec.json.encode(list(numbers))

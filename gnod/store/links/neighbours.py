@@ -10,9 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.link_names import ALIAS
 from gnod.store.links import links
 from gnod.store.links.links import BETTER, EQUAL
@@ -89,7 +87,7 @@ def ranked(connection: Connection, counts: Counter[int], collection: str | None,
     rows = connection.execute(
         "SELECT d.id, c.name, d.path FROM json_each(?) w CROSS JOIN documents d ON d.id = w.value"
         f" JOIN collections c ON c.id = d.collection_id WHERE d.active{where}",
-        (msgspec.json.encode(list(counts)).decode(), *values),
+        (json_list(counts), *values),
     )
     return [id_ for *_, id_ in sorted((-counts[id_], name, path, id_) for id_, name, path in rows)]
 
@@ -123,7 +121,7 @@ def _incoming(connection: Connection, document_id: int, most: int) -> list[LinkR
             f"SELECT l.document_id, ?, {doubtful}, min(l.seq), count(*) FROM (SELECT {group}, l.seq FROM json_each(?) w"
             " CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
             f" AND l.reach >= w.value ->> 2 LIMIT ?) l WHERE l.document_id <> ? GROUP BY {group}",
-            (document_id, msgspec.json.encode(wanted).decode(), most, document_id),
+            (document_id, json_list(wanted), most, document_id),
         )
         found += [LinkRow(*row) for row in rows] if wanted else []
     return found
@@ -147,7 +145,7 @@ def cited_by(connection: Connection, ids: Collection[int], most: int) -> dict[in
         " CROSS JOIN links k ON k.document_id = w.value AND k.key IS NOT NULL LIMIT ?)"
         f" SELECT l.document_id, n.document_id FROM l {_LEADS} AND NOT EXISTS ({EQUAL})"
         " AND n.document_id <> l.document_id",
-        (msgspec.json.encode(list(ids)).decode(), most),
+        (json_list(ids), most),
     )
     found: dict[int, set[int]] = {}
     for source, target in rows:
@@ -176,16 +174,10 @@ class MentionCandidate(NamedTuple):
     mime: str
 
 
-class Candidates(NamedTuple):
-    """`is_cut`: there are more."""
-
-    documents: list[MentionCandidate]
-    is_cut: bool
-
-
-def candidates(connection: Connection, document_id: int, expression: str) -> Candidates:
+def candidates(connection: Connection, document_id: int, expression: str) -> tuple[list[MentionCandidate], bool]:
     """Return the other documents of the same collection whose text matches an FTS5 expression, by path: first those
-    that do not link to the document. Source code is left out, and so are all copies but one."""
+    that do not link to the document; and whether there are more. Source code is left out, and so are all copies but
+    one."""
     own = "FROM documents WHERE id = ?2"
     rows = connection.execute(
         "SELECT d.id, d.path, d.mirror_hash, d.mime FROM documents_fts CROSS JOIN documents d"
@@ -196,7 +188,7 @@ def candidates(connection: Connection, document_id: int, expression: str) -> Can
     known = linking(connection, document_id, _MOST_LINKS)
     found = sorted(map(MentionCandidate._make, rows), key=lambda each: (each.id in known, each.path))
     first_copies = {each.mirror_hash: each for each in reversed(found)}
-    return Candidates(list(reversed(first_copies.values())), len(found) == _MOST)
+    return list(reversed(first_copies.values())), len(found) == _MOST
 
 
 def links_in(connection: Connection, document_id: int) -> list[tuple[int, int]]:

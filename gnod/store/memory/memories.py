@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 
 
 class Namespace(NamedTuple):
@@ -105,7 +103,7 @@ def rows(connection: Connection) -> list[MemoryRow]:
 
 def named(connection: Connection, names: Collection[str]) -> list[MemoryRow]:
     """Return the memories with those names that exist."""
-    wanted = msgspec.json.encode(list(names)).decode()
+    wanted = json_list(names)
     return [
         MemoryRow(*row)
         for row in connection.execute(
@@ -124,7 +122,7 @@ def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple
 
 def bodies(connection: Connection, ids: Collection[int]) -> dict[int, StoredBody]:
     """Return the sealed bodies of those ids that exist."""
-    wanted = msgspec.json.encode(sorted(ids)).decode()
+    wanted = json_list(sorted(ids))
     found = connection.execute(
         "SELECT m.id, m.body, EXISTS (SELECT 1 FROM memories older WHERE older.superseded_by = m.id),"
         " newer.name, iif(newer.created_ms >= m.created_ms, newer.created_ms, newer.updated_ms), newer.body"
@@ -197,9 +195,9 @@ def delete(connection: Connection, ids: Collection[int]) -> list[MemoryRow]:
         )
     connection.execute(
         "DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(sorted(ids)).decode(),),
+        (json_list(sorted(ids)),),
     )
-    left = msgspec.json.encode(sorted(older)).decode()
+    left = json_list(sorted(older))
     changed = connection.execute(
         f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (left,)
     )

@@ -41,8 +41,13 @@ def around(connection: Connection, document_id: int, line: int) -> StoredDefinit
 
 def of_document(connection: Connection, document_id: int, limit: int) -> list[StoredDefinition]:
     """Return the definitions of a document in their order; empty if there are more than `limit`."""
-    found = [place.definition for place in _select(connection, "document_id = ? LIMIT ?", (document_id, limit + 1))]
+    found = all_of(connection, document_id, limit + 1)
     return found if len(found) <= limit else []
+
+
+def all_of(connection: Connection, document_id: int, limit: int = -1) -> list[StoredDefinition]:
+    rows = _select(connection, "document_id = ? ORDER BY seq LIMIT ?", (document_id, limit))
+    return [place.definition for place in rows]
 
 
 def named(connection: Connection, name: str, part: str, limit: int) -> list[DefinitionSite]:

@@ -15,7 +15,7 @@ from gnod import locations
 from gnod.disks.spellings import folded
 from gnod.locations import Locations, SourceLocation
 from gnod.store import packing
-from gnod.store.connection import Connection, by_id, from_any
+from gnod.store.connection import Connection, by_id, from_any, json_list
 from gnod.store.link_names import PATH, key
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, LogMark, LogPart, Unread
@@ -161,7 +161,7 @@ def known_members(connection: Connection, collection_id: int, containers: Collec
         "SELECT d.container, d.path, CASE WHEN d.mtime_ns >= 0 THEN d.source_hash ELSE '' END FROM json_each(?2) wanted"
         " CROSS JOIN documents d ON d.collection_id = ?1 AND d.container = wanted.value AND d.container IS NOT NULL"
         " WHERE d.active",
-        (collection_id, msgspec.json.encode(list(containers)).decode()),
+        (collection_id, json_list(containers)),
     )
     found: dict[str, dict[str, str]] = {}
     for container, path, source_hash in rows:
@@ -205,7 +205,7 @@ def known_files(connection: Connection, collection_id: int, paths: Collection[st
         " FROM json_each(?2) wanted"
         " CROSS JOIN documents d ON d.collection_id = ?1 AND d.path = wanted.value"
         " WHERE active AND container IS NULL",
-        (collection_id, msgspec.json.encode(list(paths)).decode()),
+        (collection_id, json_list(paths)),
     )
     return {
         path: KnownFile(FileStat(*stat), source_hash, bool(has_scans), bool(is_log))
@@ -260,7 +260,7 @@ def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, 
         " (SELECT substr(markdown, 1, ?2) FROM content WHERE mirror_hash = d.mirror_hash) END"
         " FROM json_each(?1) wanted CROSS JOIN documents d ON d.id = wanted.value"
         " CROSS JOIN collections c ON c.id = d.collection_id",
-        (msgspec.json.encode(sorted(ids)).decode(), _SAMPLE_CHARACTERS),
+        (json_list(sorted(ids)), _SAMPLE_CHARACTERS),
     )
     return {id_: (docid, collection, language, sample or "") for id_, docid, collection, language, sample in rows}
 
@@ -275,7 +275,7 @@ def shown(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
         " EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id), m.packed, m.markdown"
         " FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
         " LEFT JOIN mirrors m ON m.mirror_hash = d.mirror_hash",
-        (msgspec.json.encode(list(ids)).decode(),),
+        (json_list(ids),),
     )
     return {
         id_: Shown(Columns(_tags(tags)), bool(is_code), _short(connection, packed, text))

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 from unicodedata import normalize
 
-import msgspec
+from gnod.store.connection import json_list
 
 
 class Condition(NamedTuple):
@@ -16,7 +16,7 @@ class Condition(NamedTuple):
     values: tuple[object, ...] = ()
 
     def with_ids(self, ids: Collection[int]) -> Condition:
-        listed = msgspec.json.encode(sorted(ids)).decode()
+        listed = json_list(sorted(ids))
         return Condition(f"d.id IN (SELECT value FROM json_each(?)) AND {self.where}", (listed, *self.values))
 
 
@@ -77,7 +77,7 @@ class Filters(NamedTuple):
         if self.until is not None:
             add("d.dated <= ?", self.until)
         if self.excluded:
-            listed = msgspec.json.encode(sorted(self.excluded)).decode()
+            listed = json_list(sorted(self.excluded))
             add("d.id NOT IN (SELECT value FROM json_each(?))", listed)
         for each in self.conditions:
             add(each.where, *each.values)

@@ -11,11 +11,10 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 import apsw
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.connection import Connection, from_any
+from gnod.store.connection import Connection, from_any, json_list
 from gnod.store.tables.filters import Condition
 
 # Vectors are stored in this type.
@@ -50,13 +49,6 @@ class EmbeddedPiece(NamedTuple):
     end: int
     heading: str
     vector: Vectors | None
-
-
-class Neighbour(NamedTuple):
-    """`cosine` in [-1, 1]."""
-
-    vector_id: int
-    cosine: float
 
 
 def models(connection: Connection) -> list[VectorModel]:
@@ -100,7 +92,7 @@ def by_ids(connection: Connection, model_id: int, ids: Collection[int]) -> tuple
     rows = connection.execute(
         "SELECT v.id, v.embedding FROM json_each(?) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
         " WHERE v.model_id = ?",
-        (msgspec.json.encode(sorted(ids)).decode(), model_id),
+        (json_list(sorted(ids)), model_id),
     )
     return _as_arrays(list(rows))
 
@@ -111,7 +103,7 @@ def places(connection: Connection, model_id: int, ids: Collection[int] | None = 
     wanted, bound = "content_vectors v", list[int | str]([model_id])
     if ids is not None:
         wanted = "json_each(?2) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
-        bound.append(msgspec.json.encode(sorted(ids)).decode())
+        bound.append(json_list(sorted(ids)))
     return _as_places(
         connection.execute(
             f"SELECT v.id, d.id, d.collection_id FROM {wanted} CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
@@ -129,7 +121,7 @@ def places_of(connection: Connection, model_id: int, document_ids: Collection[in
             " CROSS JOIN documents d ON d.id = wanted.value AND d.active"
             " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
             " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ?1",
-            (model_id, msgspec.json.encode(sorted(document_ids)).decode()),
+            (model_id, json_list(sorted(document_ids))),
         )
     )
 
@@ -138,7 +130,7 @@ def existing(connection: Connection, ids: Collection[int]) -> Ids:
     """Return those of the ids that are vectors, ascending."""
     rows = connection.execute(
         "SELECT id FROM content_vectors WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (msgspec.json.encode(sorted(ids)).decode(),),
+        (json_list(sorted(ids)),),
     )
     return np.asarray([vector_id for (vector_id,) in rows], np.int64)
 
@@ -202,18 +194,20 @@ def has_extension(connection: Connection) -> bool:
     return bool(connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get)
 
 
-def nearest(connection: Connection, model_id: int, query: bytes, limit: int) -> list[Neighbour]:
-    """Return the nearest vectors of a model, best first."""
+def nearest(connection: Connection, model_id: int, query: bytes, limit: int) -> list[tuple[int, float]]:
+    """Return the nearest vectors of a model, best first: ids and cosines."""
     rows = connection.execute(
         # Reading the table itself is faster than following an index into it.
         "SELECT id, 1 - vec_distance_cosine(embedding, ?) AS cosine FROM content_vectors NOT INDEXED"
         " WHERE model_id = ? ORDER BY cosine DESC LIMIT ?",
         (query, model_id, limit),
     )
-    return [Neighbour(*row) for row in rows]
+    return list(rows)
 
 
-def cosines_of_documents(connection: Connection, model_id: int, query: bytes, condition: Condition) -> list[Neighbour]:
+def cosines_of_documents(
+    connection: Connection, model_id: int, query: bytes, condition: Condition
+) -> list[tuple[int, float]]:
     """Return all vectors of the documents that pass, by their ids."""
     rows = connection.execute(
         "SELECT id, 1 - vec_distance_cosine(embedding, ?) FROM content_vectors WHERE id IN ("
@@ -222,7 +216,7 @@ def cosines_of_documents(connection: Connection, model_id: int, query: bytes, co
         ") ORDER BY id",
         (query, model_id, *condition.values),
     )
-    return [Neighbour(*row) for row in rows]
+    return list(rows)
 
 
 def _as_places(rows: Iterable[tuple[int, ...]]) -> Places:

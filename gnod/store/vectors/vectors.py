@@ -11,13 +11,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import packing
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.tables import counts
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
 
@@ -147,33 +146,26 @@ def count_pending(connection: Connection, uri: str, collections: Sequence[str]) 
     )
 
 
-class _Counted(NamedTuple):
-    """`arrived`: as `last_arrival` was."""
-
-    number: int
-    arrived: int
-    until: float
-
-
 class PendingCounts:
-    """Any thread may use it."""
+    """How many texts are pending, for every search: counting very many takes longer than the search, so a count is kept
+    for a while. The first pending text is noticed at once. Any thread may use it."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._known: dict[tuple[str, tuple[str, ...]], _Counted] = {}
+        # Counts, with `last_arrival` as it was, and until when they are kept.
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[int, int, float]] = {}
 
     def of(self, connection: Connection, uri: str, collections: Sequence[str]) -> int:
         """Return how many texts of these collections the model has not embedded. Where counting takes long, the number
         may be some seconds old."""
         key, arrived = (uri, tuple(collections)), last_arrival(connection)
-        known = self._known.get(key)
-        is_current = known is not None and (known.number > 0 or known.arrived == arrived)
-        if known is None or not is_current or self._clock() >= known.until:
+        number, arrived_before, until = self._known.get(key, (0, -1, 0.0))
+        if not (number or arrived_before == arrived) or self._clock() >= until:
             started = self._clock()
             number = count_pending(connection, uri, collections)
             now = self._clock()
-            known = self._known[key] = _Counted(number, arrived, now + (now - started) / SHARE)
-        return known.number
+            self._known[key] = number, arrived, now + (now - started) / SHARE
+        return number
 
 
 def put(
@@ -329,7 +321,7 @@ def document_vectors(connection: Connection, ids: Collection[int], uri: str) -> 
         " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash AND k.seq < ?"
         " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash"
         " WHERE v.model_id = (SELECT id FROM embedding_models WHERE uri = ?)",
-        (msgspec.json.encode(sorted(ids)).decode(), _BEGINNING, uri),
+        (json_list(sorted(ids)), _BEGINNING, uri),
     )
     found: dict[int, list[Vectors]] = {}
     for id_, embedding in rows:

@@ -18,11 +18,12 @@ from gnod.store.connection import Connection
 from gnod.store.keyword_index.columns import totals
 from gnod.store.keyword_index.postings import segment
 from gnod.store.keyword_index.postings.building import Build, Merge, Perform, SegmentInput, Text
-from gnod.store.keyword_index.postings.feed import Feed, StoredTerms
+from gnod.store.keyword_index.postings.feed import Feed
 from gnod.store.keyword_index.postings.versions import ListedSegment, Postings, Version
 from gnod.store.keyword_index.postings.view import in_snapshot
 from gnod.store.tables import changes
 from gnod.store.tables.changes import Position
+from gnod.store.tables.records import Terms
 
 # The maximum number of documents in one update.
 MOST_DOCUMENTS = 4000
@@ -159,7 +160,7 @@ def _changed(connection: Connection, clock: int) -> Sequence[_ChangedTerms]:
 
 
 def _documents(
-    connection: Connection, changed: Sequence[_ChangedTerms], known: dict[int, StoredTerms]
+    connection: Connection, changed: Sequence[_ChangedTerms], known: dict[int, tuple[int, Terms]]
 ) -> tuple[list[SegmentInput], int]:
     """Return the documents of the first changes, and of how many: until their terms are long enough."""
     found: list[SegmentInput] = []
@@ -167,9 +168,9 @@ def _documents(
     for each in changed:
         taken += 1
         if each.is_here:
-            stored = known.get(each.id)
-            is_latest = stored is not None and each.clock <= stored.clock
-            terms = stored.terms if stored and is_latest else None
+            stored_at, terms = known.get(each.id, (0, None))
+            if each.clock > stored_at:
+                terms = None
             text = _text(connection, each) if terms is None else None
             stemmer = stemmer_number(each.language)
             found.append(SegmentInput(each.id, each.docid, each.collection, stemmer, terms, text))

@@ -16,14 +16,13 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from gnod import bm25
 from gnod.analysis.stemming import MOST_STEMMERS, UNKNOWN_NUMBER, stemmer_number
 from gnod.caches import Computed
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.keyword_index import columns
 from gnod.store.keyword_index.columns import FEW
 from gnod.store.keyword_index.postings.segment import (
@@ -376,7 +375,7 @@ def sample(connection: Connection, ids: Collection[int], mean: float) -> Iterato
     """Let keyword searches meanwhile see only these documents. They are scored as a part of others that are not here:
     `mean` is the mean length of all."""
     before = _readers.get(connection, _ViewReader())
-    listed = msgspec.json.encode(sorted(ids)).decode()
+    listed = json_list(sorted(ids))
     view = View(connection, [], _segment_of(list(connection.execute(_THESE, (listed,)))), mean=mean)
     _readers[connection] = _ViewReader(seen=view, is_one=True)
     try:
