@@ -122,7 +122,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             postings=_postings_status(services.database.postings),
             documents=sum(each.documents for each in counted.values()),
             chunks=counts.chunks(connection),
-            languages=documents.languages(connection),
+            languages={name or "": n for name, n in documents.count_by_language(connection).items()},
             collections=statuses,
             attached=attached,
             published=services.published(),

@@ -98,18 +98,12 @@ def add_namespace(connection: Connection, lookup: bytes, sealed_name: bytes, now
 
 def rows(connection: Connection) -> list[MemoryRow]:
     """Return all memories, the oldest first."""
-    return [MemoryRow(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories ORDER BY id")]
+    return _select(connection)
 
 
 def named(connection: Connection, names: Collection[str]) -> list[MemoryRow]:
     """Return the memories with those names that exist."""
-    wanted = json_list(names)
-    return [
-        MemoryRow(*row)
-        for row in connection.execute(
-            f"SELECT {_COLUMNS} FROM memories WHERE name IN (SELECT value FROM json_each(?)) ORDER BY id", (wanted,)
-        )
-    ]
+    return _select(connection, "WHERE name IN (SELECT value FROM json_each(?))", json_list(names))
 
 
 def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[MemoryRow, bytes] | None:
@@ -147,7 +141,7 @@ def insert(connection: Connection, row: NewRow) -> MemoryRow:
     )
     id_ = connection.last_insert_rowid()
     _put_topics(connection, id_, row.topics)
-    return MemoryRow(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint)
+    return _select(connection, "WHERE id = ?", id_)[0]
 
 
 def replace(connection: Connection, id_: int, row: NewRow) -> MemoryRow:
@@ -159,9 +153,7 @@ def replace(connection: Connection, id_: int, row: NewRow) -> MemoryRow:
     )
     connection.execute("DELETE FROM memory_topics WHERE memory_id = ?", (id_,))
     _put_topics(connection, id_, row.topics)
-    return MemoryRow(
-        *(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint), row.superseded_by
-    )
+    return _select(connection, "WHERE id = ?", id_)[0]
 
 
 def supersede(connection: Connection, row: MemoryRow, type_: str, updated_ms: int, newer: str) -> MemoryRow:
@@ -193,15 +185,8 @@ def delete(connection: Connection, ids: Collection[int]) -> list[MemoryRow]:
                 (id_,),
             )
         )
-    connection.execute(
-        "DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (json_list(sorted(ids)),),
-    )
-    left = json_list(sorted(older))
-    changed = connection.execute(
-        f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (left,)
-    )
-    return [MemoryRow(*row) for row in changed]
+    connection.execute("DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))", (json_list(sorted(ids)),))
+    return _select(connection, "WHERE id IN (SELECT value FROM json_each(?))", json_list(sorted(older)))
 
 
 def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequence[bytes]) -> list[int]:
@@ -235,6 +220,13 @@ def forget_vectors(connection: Connection, uri: str) -> None:
     connection.execute(
         "DELETE FROM memory_vectors WHERE model_id = (SELECT id FROM memory_models WHERE uri = ?)", (uri,)
     )
+
+
+def _select(connection: Connection, where: str = "", *values: object) -> list[MemoryRow]:
+    """Return memories, the oldest first."""
+    return [
+        MemoryRow(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories {where} ORDER BY id", values)
+    ]
 
 
 def _put_topics(connection: Connection, id_: int, lookups: Sequence[bytes]) -> None:

@@ -329,22 +329,17 @@ def count_chunks(connection: Connection, mirror_hash: str) -> int:
     return int(connection.execute("SELECT count(*) FROM chunks WHERE mirror_hash = ?", (mirror_hash,)).get)
 
 
-def languages(connection: Connection) -> dict[str, int]:
-    """Return how many active documents there are of each language, most first; "" where it is not known."""
-    rows = connection.execute(
-        "SELECT coalesce(language, ''), count(*) AS n FROM documents WHERE active GROUP BY 1 ORDER BY n DESC, 1"
-    )
-    return {str(language): int(n) for language, n in rows}
-
-
 def distinct_languages(connection: Connection) -> list[str | None]:
     """Return the languages of the active documents; None where one is not known."""
     return [language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")]
 
 
 def count_by_language(connection: Connection) -> dict[str | None, int]:
-    """Return the number of active documents in each language."""
-    return dict(connection.execute("SELECT language, count(*) FROM documents WHERE active GROUP BY language"))
+    """Return the number of active documents in each language, most first; None where it is not known."""
+    rows = connection.execute(
+        "SELECT language, count(*) AS n FROM documents WHERE active GROUP BY 1 ORDER BY n DESC, 1"
+    )
+    return dict(rows)
 
 
 def spellings(connection: Connection, collection_id: int, paths: Iterable[str]) -> set[str]:
