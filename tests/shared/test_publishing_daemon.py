@@ -64,7 +64,7 @@ def test_publish_follow_restart_and_unpublish(machine: Machine, milvus: MilvusSe
     assert str(machine.folder) not in str(payload.decode(document.payload))
 
     machine.write(a_md="# Refunds\n\nPaid within 30 days.")
-    wait_until(lambda: "30 days" in texts(engine)["a.md"])
+    wait_until(lambda: "30 days" in texts(engine).get("a.md", ""))
     wait_until(lambda: published(machine)["state"] == "idle")
     status = machine.ok("status")
     assert f"published notes: {address(milvus)}/notes: 2 documents, nothing is missing" in status

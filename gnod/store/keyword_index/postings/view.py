@@ -21,13 +21,12 @@ from numpy.typing import NDArray
 
 from gnod import bm25
 from gnod.analysis.stemming import MOST_STEMMERS, UNKNOWN_NUMBER, stemmer_number
-from gnod.caches import Computed
 from gnod.store.connection import Connection, json_list
 from gnod.store.keyword_index import columns
 from gnod.store.keyword_index.columns import FEW
 from gnod.store.keyword_index.postings.segment import (
     COLUMNS,
-    CountTable,
+    TITLE,
     Damaged,
     Numbers,
     Segment,
@@ -65,42 +64,25 @@ class WeighedPhrase(NamedTuple):
     languages: frozenset[str] | None = None
 
 
-class Phrase(NamedTuple):
-    terms: tuple[bytes, ...]
-    is_prefix: bool
-
-    @staticmethod
-    def of(written: str) -> Phrase:
-        return _phrases[written]
-
-
-def _phrase(written: str) -> Phrase:
-    text = written.removesuffix(" *")
-    return Phrase(tuple(tokens(text[1:-1].replace('""', '"'))), text != written)
-
-
-_phrases = Computed(_phrase)
-
-
 class Places(NamedTuple):
-    """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `table`: how
+    """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `counts`: how
     often each column has it. `owners`: the place of each code's document; None: each document has one code."""
 
     documents: Numbers
     codes: Numbers
-    table: CountTable
+    counts: Numbers
     owners: Numbers | None = None
 
     def frequencies(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
         """Return how often each document has the phrase, with a weight for each column."""
-        of_codes: NDArray[np.float64] = self.table.weighed(weights).take(self.codes)
+        of_codes: NDArray[np.float64] = (self.counts @ np.array(weights)).take(self.codes)
         if self.owners is None:
             return of_codes
         return np.bincount(self.owners, of_codes, len(self.documents)).astype(np.float64)
 
     def in_titles(self) -> Numbers:
         """Return the documents whose title has the phrase, which must not be a prefix."""
-        found: Numbers = self.documents[self.table.in_title.take(self.codes)]
+        found: Numbers = self.documents[(self.counts[:, TITLE] > 0).take(self.codes)]
         return found
 
 
@@ -259,9 +241,9 @@ class View:
             found = self._find(part, phrase.text)
             gained = bm25.damped(found.frequencies(weights), damping.take(found.documents))
             scores[found.documents] += self._weight(part, phrase, found) * gained
-            parsed = Phrase.of(phrase.text)
-            if not parsed.is_prefix:  # the whole word of a title is another word
-                titled.append((found.in_titles(), phrase.weight, len(parsed.terms)))
+            terms, is_prefix = _parsed(phrase.text)
+            if not is_prefix:  # the whole word of a title is another word
+                titled.append((found.in_titles(), phrase.weight, len(terms)))
         _add_titles(scores, part.segment.titles, titled)
         return scores
 
@@ -281,26 +263,26 @@ class View:
         """Return where a phrase occurs in the documents of a part that are alive."""
         key = part.segment, phrase
         if key not in self._places:
-            parsed = Phrase.of(phrase)
-            if part.file is None or len(parsed.terms) != 1:
-                self._places[key] = self._in_table(part, phrase, parsed)
+            terms, is_prefix = _parsed(phrase)
+            if part.file is None or len(terms) != 1:
+                self._places[key] = self._in_table(part, phrase, terms)
             else:
-                self._places[key] = _in_segment(part, parsed)
+                self._places[key] = _in_segment(part, terms[0], is_prefix=is_prefix)
         return self._places[key]
 
-    def _in_table(self, part: ListedSegment, phrase: str, parsed: Phrase) -> Places:
+    def _in_table(self, part: ListedSegment, phrase: str, terms: Sequence[bytes]) -> Places:
         if phrase not in self._rows:
-            self._rows[phrase] = self._read(phrase, parsed)
+            self._rows[phrase] = self._read(phrase, terms)
         ids, counts = self._rows[phrase]
         is_here, numbers = part.segment.numbers_of(ids)
-        return _alive(part, Places(numbers, np.arange(len(numbers)), CountTable(counts[is_here])))
+        return _alive(part, Places(numbers, np.arange(len(numbers)), counts[is_here]))
 
-    def _read(self, phrase: str, parsed: Phrase) -> tuple[Numbers, Numbers]:
+    def _read(self, phrase: str, terms: Sequence[bytes]) -> tuple[Numbers, Numbers]:
         """Return where the full-text table has a phrase: of one term, among the documents that segments lack."""
-        if not parsed.terms:
+        if not terms:
             return np.empty(0, np.int64), np.empty((0, COLUMNS), np.uint32)
         # A row with a phrase of several words is looked up as slowly as the table is read up to the first such row.
-        among = self._rest.tolist() if self._only_rest and len(parsed.terms) == 1 else None
+        among = self._rest.tolist() if self._only_rest and len(terms) == 1 else None
         ids, counts = columns.counts(self._connection, phrase, among)
         order = np.argsort(ids)
         return ids[order], counts[order]
@@ -452,10 +434,16 @@ def _trust(languages: frozenset[str]) -> NDArray[np.float64]:
     return trust
 
 
-def _in_segment(part: ListedSegment, phrase: Phrase) -> Places:
-    documents, codes = part.segment.record(phrase.terms[0], is_prefix=phrase.is_prefix)
-    places = _alive(part, Places(documents.astype(np.intp), codes, part.segment.table))
-    if not phrase.is_prefix:
+def _parsed(phrase: str) -> tuple[list[bytes], bool]:
+    """Return the terms of a phrase in FTS5's syntax, and whether the last one is only the beginning of a word."""
+    text = phrase.removesuffix(" *")
+    return tokens(text[1:-1].replace('""', '"')), text != phrase
+
+
+def _in_segment(part: ListedSegment, term: bytes, *, is_prefix: bool) -> Places:
+    documents, codes = part.segment.record(term, is_prefix=is_prefix)
+    places = _alive(part, Places(documents.astype(np.intp), codes, part.segment.counts))
+    if not is_prefix:
         return places
     # Several terms may begin like this, and a document may have some of them.
     mask = _mask_of(part, [places.documents])
