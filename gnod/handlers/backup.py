@@ -47,9 +47,16 @@ def handlers(
             check_still_ours()
             now = datetime.now(UTC)
             has_documents = await database.read(lambda connection: documents.count_under(connection, None, "") > 0)
-            options = restore.RestoreChoices(params.config, params.memories, keep_index=has_documents)
             try:
-                work = partial(restore.prepare, places, file, options, now=now)
+                work = partial(
+                    restore.prepare,
+                    places,
+                    file,
+                    config=params.config,
+                    memories=params.memories,
+                    keep_index=has_documents,
+                    now=now,
+                )
                 prepared = await in_thread(work, call, unit="bytes")
             except BaseException:
                 staging.clear(places)

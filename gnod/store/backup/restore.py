@@ -40,14 +40,6 @@ MemoriesFate = Literal["restored", "kept", "none"]
 _log = logging.getLogger(__name__)
 
 
-class RestoreChoices(NamedTuple):
-    """`config`, `memories`: replace existing ones. `keep_index`: keep the present index under another name."""
-
-    config: bool
-    memories: bool
-    keep_index: bool
-
-
 class PreparedRestore(NamedTuple):
     """`moves` is for `swap`; `kept`: the new names of the present files. `config` and `memories`: "restored", "kept"
     (the present ones), "same" (they are equal) or "none" (the archive has none)."""
@@ -61,38 +53,48 @@ class PreparedRestore(NamedTuple):
 
 
 def prepare(
-    places: IndexPaths, file: Path, options: RestoreChoices, *, now: datetime, on_progress: OnProgress
+    places: IndexPaths,
+    file: Path,
+    *,
+    config: bool,
+    memories: bool,
+    keep_index: bool,
+    now: datetime,
+    on_progress: OnProgress,
 ) -> PreparedRestore:
     """Unpack and check `file` in the staging folder, and upgrade it to this version. The caller clears the folder,
-    unless it calls `swap`. Raises BackupRejected, NewerDatabase, StorageFailed."""
+    unless it calls `swap`. Raises BackupRejected, NewerDatabase, StorageFailed.
+
+    `config`, `memories`: replace existing ones. `keep_index`: keep the present index under another name.
+    """
     folder = staging.path_of(places)
     manifest = _unpack(places, file, folder, on_progress)
-    index, config, memories = (folder / name for name in (archive.INDEX, archive.CONFIG, archive.MEMORIES))
-    _check(index, file, index_schema.SCHEMA, on_progress)
-    config_is = _default_for_config(config, places.config_file)
+    new_index, new_config, new_memories = (folder / name for name in archive.PARTS)
+    _check(new_index, file, index_schema.SCHEMA, on_progress)
+    config_is = _default_for_config(new_config, places.config_file)
     memories_are: MemoriesFate = "none"
     moves = []
-    if config_is == "restored" or (config_is == "kept" and options.config):
-        _check_config(config, file)
+    if config_is == "restored" or (config_is == "kept" and config):
+        _check_config(new_config, file)
         aside = _beside(places.config_file, now) if config_is == "kept" else None
         moves.append(Move(name=archive.CONFIG, target=str(places.config_file), aside=aside))
         config_is = "restored"
-    if memories.exists():
-        _check(memories, file, memory_schema.SCHEMA, on_progress)
-        memories_are = "restored" if options.memories or not _has_memories(places.memory_database) else "kept"
+    if new_memories.exists():
+        _check(new_memories, file, memory_schema.SCHEMA, on_progress)
+        memories_are = "restored" if memories or not _has_memories(places.memory_database) else "kept"
     if memories_are == "restored":
         # Always kept under another name: a memory may be added until the move.
         aside = _beside(places.memory_database, now)
         moves.append(Move(name=archive.MEMORIES, target=str(places.memory_database), aside=aside))
-    aside = _beside(places.database, now) if options.keep_index else str(folder / f"{archive.INDEX}.before")
+    aside = _beside(places.database, now) if keep_index else str(folder / f"{archive.INDEX}.before")
     moves.append(Move(name=archive.INDEX, target=str(places.database), aside=aside))
     kept = [move.aside for move in moves if move.aside and Path(move.target).exists()]
-    if not options.keep_index:
+    if not keep_index:
         kept = [path for path in kept if path != aside]
     on_progress("upgrade", 0, None)
     if memories_are == "restored":
-        Database(memories, schema=memory_schema.SCHEMA, readers=1, use_knn=False).close()
-    return PreparedRestore(manifest, _upgrade(index, now), config_is, memories_are, moves, kept)
+        Database(new_memories, schema=memory_schema.SCHEMA, readers=1, use_knn=False).close()
+    return PreparedRestore(manifest, _upgrade(new_index, now), config_is, memories_are, moves, kept)
 
 
 def swap(places: IndexPaths, moves: list[Move]) -> None:

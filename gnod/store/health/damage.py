@@ -37,11 +37,6 @@ Reason = Literal["damaged", "outdated"]
 _log = logging.getLogger(__name__)
 
 
-class Quarantined(NamedTuple):
-    path: Path
-    reason: Reason
-
-
 class _Piece(NamedTuple):
     """A row of `content_vectors`."""
 
@@ -81,9 +76,9 @@ def has_lost_words(connection: Connection) -> bool:
         connection.execute("DROP TABLE IF EXISTS temp.words")  # an interrupt may have rolled it back
 
 
-def quarantined(path: Path) -> list[Quarantined]:
+def quarantined(path: Path) -> list[tuple[Path, Reason]]:
     """Return the quarantined databases beside `path`, of each reason the newest first."""
-    return [Quarantined(file, reason) for reason in get_args(Reason) for file in _files(path, reason)]
+    return [(file, reason) for reason in get_args(Reason) for file in _files(path, reason)]
 
 
 def delete_quarantined(path: Path) -> None:

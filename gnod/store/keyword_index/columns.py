@@ -30,6 +30,7 @@ _PACK = Struct(f"=q{len(ORDER)}I").pack
 _OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, len(ORDER))])
 # Connections that have the SQL function note_counts, and the rows that it has noted.
 _noted: WeakKeyDictionary[Connection, list[bytes]] = WeakKeyDictionary()
+# The id of the record that has the totals.
 _AVERAGES = 1
 
 

@@ -6,11 +6,13 @@ from collections import Counter
 from typing import NamedTuple
 
 from gnod.store.connection import Connection
+from gnod.store.tables.documents import count_by_language
 from gnod.store.tables.failures import FAILED
 
+# The beginnings of texts for `extent`.
 _SAMPLES = 200
 _SAMPLE_CHARACTERS = 500
-_QUERIES = (
+_ACTIVITY = (
     "SELECT CAST(indexed_at / :bucket AS INTEGER), count(*) FROM documents"
     " WHERE active AND indexed_at >= :since GROUP BY 1",
     "SELECT CAST(removed_at / :bucket AS INTEGER), count(*) FROM documents"
@@ -72,18 +74,15 @@ def extent(connection: Connection) -> Extent:
         " WHERE EXISTS (SELECT 1 FROM documents d WHERE d.mirror_hash = k.mirror_hash AND d.active)"
         " GROUP BY embed_hash)"
     )
-    languages = dict(
-        connection.execute(
-            "SELECT language, count(*) FROM documents WHERE active AND language IS NOT NULL GROUP BY language"
-        )
-    )
+    by_language = count_by_language(connection)
+    languages = {language: n for language, n in by_language.items() if language}
     samples = connection.execute(
         "SELECT substr(c.markdown, 1, ?1) FROM documents d JOIN content c ON c.mirror_hash = d.mirror_hash"
         " WHERE d.active AND d.language IS NULL LIMIT ?2",
         (_SAMPLE_CHARACTERS, _SAMPLES),
     )
-    documents = connection.execute("SELECT count(*) FROM documents WHERE active").get
-    return Extent(int(documents), int(chunks), int(characters), languages, [text for (text,) in samples])
+    texts = [text for (text,) in samples]
+    return Extent(sum(by_language.values()), int(chunks), int(characters), languages, texts)
 
 
 def activity(connection: Connection, now: float, count: int, bucket_s: int) -> list[Activity]:
@@ -93,7 +92,7 @@ def activity(connection: Connection, now: float, count: int, bucket_s: int) -> l
     values = {"bucket": float(bucket_s), "since": float(first * bucket_s)}
     indexed, removed, failed = (
         Counter({int(str(number)): int(str(files)) for number, files in connection.execute(query, values)})
-        for query in _QUERIES
+        for query in _ACTIVITY
     )
     return [
         Activity(number * bucket_s, indexed[number], removed[number], failed[number])

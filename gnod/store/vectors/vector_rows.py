@@ -43,7 +43,8 @@ class Changes(NamedTuple):
 
 
 class EmbeddedPiece(NamedTuple):
-    """`start` to `end` in the canonical text, and the headings above. A chunk without vectors is one piece."""
+    """A piece of a document: `start` to `end` in the canonical text, and the headings above. A chunk without vectors is
+    one piece."""
 
     start: int
     end: int

@@ -26,7 +26,7 @@ from gnod.store.keyword_index import columns
 from gnod.store.keyword_index.columns import FEW
 from gnod.store.keyword_index.postings.segment import (
     COLUMNS,
-    TITLE,
+    CountTable,
     Damaged,
     Numbers,
     Segment,
@@ -65,24 +65,24 @@ class WeighedPhrase(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `counts`: how
+    """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `table`: how
     often each column has it. `owners`: the place of each code's document; None: each document has one code."""
 
     documents: Numbers
     codes: Numbers
-    counts: Numbers
+    table: CountTable
     owners: Numbers | None = None
 
     def frequencies(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
         """Return how often each document has the phrase, with a weight for each column."""
-        of_codes: NDArray[np.float64] = (self.counts @ np.array(weights)).take(self.codes)
+        of_codes: NDArray[np.float64] = self.table.weighed(weights).take(self.codes)
         if self.owners is None:
             return of_codes
         return np.bincount(self.owners, of_codes, len(self.documents)).astype(np.float64)
 
     def in_titles(self) -> Numbers:
         """Return the documents whose title has the phrase, which must not be a prefix."""
-        found: Numbers = self.documents[(self.counts[:, TITLE] > 0).take(self.codes)]
+        found: Numbers = self.documents[self.table.in_title.take(self.codes)]
         return found
 
 
@@ -275,7 +275,7 @@ class View:
             self._rows[phrase] = self._read(phrase, terms)
         ids, counts = self._rows[phrase]
         is_here, numbers = part.segment.numbers_of(ids)
-        return _alive(part, Places(numbers, np.arange(len(numbers)), counts[is_here]))
+        return _alive(part, Places(numbers, np.arange(len(numbers)), CountTable(counts[is_here])))
 
     def _read(self, phrase: str, terms: Sequence[bytes]) -> tuple[Numbers, Numbers]:
         """Return where the full-text table has a phrase: of one term, among the documents that segments lack."""
@@ -442,7 +442,7 @@ def _parsed(phrase: str) -> tuple[list[bytes], bool]:
 
 def _in_segment(part: ListedSegment, term: bytes, *, is_prefix: bool) -> Places:
     documents, codes = part.segment.record(term, is_prefix=is_prefix)
-    places = _alive(part, Places(documents.astype(np.intp), codes, part.segment.counts))
+    places = _alive(part, Places(documents.astype(np.intp), codes, part.segment.table))
     if not is_prefix:
         return places
     # Several terms may begin like this, and a document may have some of them.
