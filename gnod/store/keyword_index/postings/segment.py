@@ -90,8 +90,8 @@ class Contents(NamedTuple):
 
 
 class CountTable:
-    """How often a term occurs in each column, one row for each code. Keeps what was computed of all rows, which takes up
-    to 90 µs: a query asks for each of its phrases."""
+    """How often a term occurs in each column, one row for each code. Keeps what was computed of all rows, which takes
+    up to 90 µs: a query asks for each of its phrases."""
 
     def __init__(self, counts: Numbers) -> None:
         self._counts = counts
