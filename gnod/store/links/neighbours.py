@@ -92,14 +92,6 @@ def ranked(connection: Connection, counts: Counter[int], collection: str | None,
     return [id_ for *_, id_ in sorted((-counts[id_], name, path, id_) for id_, name, path in rows)]
 
 
-def in_order(connection: Connection, collection: str | None, prefix: str, limit: int) -> tuple[list[int], int]:
-    """Return the first documents below a folder (of a collection), or of all, by path, and how many there are."""
-    where, values = in_scope(connection, collection, prefix)
-    source = f"FROM documents d JOIN collections c ON c.id = d.collection_id WHERE d.active{where}"
-    rows = connection.execute(f"SELECT d.id {source} ORDER BY c.name, d.path LIMIT ?", (*values, limit))
-    return [id_ for (id_,) in rows], int(connection.execute(f"SELECT count(*) {source}", values).get)
-
-
 def _outgoing(connection: Connection, document_id: int, most: int) -> list[LinkRow]:
     rows = connection.execute(
         f"SELECT l.document_id, n.document_id, EXISTS ({EQUAL}) AS doubtful, min(l.seq), count(*)"
