@@ -19,6 +19,7 @@ from gnod.errors import GnoError
 from gnod.protocol import collections as wire
 from gnod.protocol import documents as documents_wire
 from gnod.protocol import search as search_wire
+from gnod.shared.attached import AttachedReport
 from tests.configured.test_egress import Daemon, daemon
 from tests.models.remote_bench import LAN
 from tests.rpc.harness import places_in
@@ -86,12 +87,18 @@ async def world_in(folder: Path, milvus: MilvusServer, name: str) -> AsyncIterat
             world.configure()
             await it.services.reload()
             await it.services.freshness.refresh([], embedded=False)
-            await until(lambda: [each.problem for each in it.services.attached.reports()] == [None])
             await until(lambda: [each.state for each in it.services.publishing.states()] == ["idle"])
+            # A heartbeat may have come before the document.
+            await until(lambda: [_documents(each) for each in it.services.attached.reports()] == [1])
             assert {hit.collection for hit in (await world.search()).hits} == {"notes", "there"}
             yield world
     finally:
         proxy.close()
+
+
+def _documents(attached: AttachedReport) -> int | None:
+    """Return how many documents a search expects there; None: it is not searched."""
+    return attached.header.documents if attached.header and attached.problem is None else None
 
 
 def _spoil(world: World) -> None:

@@ -66,11 +66,13 @@ class WeighedPhrase(NamedTuple):
 
 class Places(NamedTuple):
     """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `table`: how
-    often each column has it. `owners`: the place of each code's document; None: each document has one code."""
+    often each column has it. `terms`: how many the phrase has; 0: it is the beginning of a word. `owners`: the place of
+    each code's document; None: each document has one code."""
 
     documents: Numbers
     codes: Numbers
     table: CountTable
+    terms: int
     owners: Numbers | None = None
 
     def frequencies(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
@@ -241,9 +243,8 @@ class View:
             found = self._find(part, phrase.text)
             gained = bm25.damped(found.frequencies(weights), damping.take(found.documents))
             scores[found.documents] += self._weight(part, phrase, found) * gained
-            terms, is_prefix = _parsed(phrase.text)
-            if not is_prefix:  # the whole word of a title is another word
-                titled.append((found.in_titles(), phrase.weight, len(terms)))
+            if found.terms:  # of the beginning of a word, the whole word of a title is another one
+                titled.append((found.in_titles(), phrase.weight, found.terms))
         _add_titles(scores, part.segment.titles, titled)
         return scores
 
@@ -265,9 +266,10 @@ class View:
         if key not in self._places:
             terms, is_prefix = _parsed(phrase)
             if part.file is None or len(terms) != 1:
-                self._places[key] = self._in_table(part, phrase, terms)
+                found = self._in_table(part, phrase, terms)
             else:
-                self._places[key] = _in_segment(part, terms[0], is_prefix=is_prefix)
+                found = _in_segment(part, terms[0], is_prefix=is_prefix)
+            self._places[key] = found._replace(terms=0) if is_prefix else found
         return self._places[key]
 
     def _in_table(self, part: ListedSegment, phrase: str, terms: Sequence[bytes]) -> Places:
@@ -275,7 +277,7 @@ class View:
             self._rows[phrase] = self._read(phrase, terms)
         ids, counts = self._rows[phrase]
         is_here, numbers = part.segment.numbers_of(ids)
-        return _alive(part, Places(numbers, np.arange(len(numbers)), CountTable(counts[is_here])))
+        return _alive(part, Places(numbers, np.arange(len(numbers)), CountTable(counts[is_here]), len(terms)))
 
     def _read(self, phrase: str, terms: Sequence[bytes]) -> tuple[Numbers, Numbers]:
         """Return where the full-text table has a phrase: of one term, among the documents that segments lack."""
@@ -369,13 +371,13 @@ def sample(connection: Connection, ids: Collection[int], mean: float) -> Iterato
 @contextmanager
 def _one(reader: _ViewReader) -> Iterator[None]:
     """Let all reads meanwhile use the same view: they are in one transaction."""
-    before, reader.is_one = (reader.seen, reader.is_one), True
+    reader.is_one = True
     try:
         yield
     finally:
-        if reader.seen is not None and not before[1]:
+        if reader.seen is not None:
             reader.seen.forget()
-        reader.seen, reader.is_one = before
+        reader.seen, reader.is_one = None, False
 
 
 def _view(connection: Connection, version: Version | None, clock: int) -> View:
@@ -442,7 +444,7 @@ def _parsed(phrase: str) -> tuple[list[bytes], bool]:
 
 def _in_segment(part: ListedSegment, term: bytes, *, is_prefix: bool) -> Places:
     documents, codes = part.segment.record(term, is_prefix=is_prefix)
-    places = _alive(part, Places(documents.astype(np.intp), codes, part.segment.table))
+    places = _alive(part, Places(documents.astype(np.intp), codes, part.segment.table, terms=1))
     if not is_prefix:
         return places
     # Several terms may begin like this, and a document may have some of them.
