@@ -171,11 +171,11 @@ class Publisher:
             paths += [change.path for change in page.changes]
         model = vector_rows.model(connection, state.model) if state.model else None
         if model is not None:
-            changed = vector_rows.changes_since(connection, model.id, state.vectors)
-            if changed.ids is None:
+            last, changed = vector_rows.changes_since(connection, model.id, state.vectors)
+            if changed is None:
                 return [], True
-            state.vectors = changed.seq
-            paths += self._paths_of(connection, changed.ids)
+            state.vectors = last
+            paths += self._paths_of(connection, changed)
         return paths, False
 
     def _paths_of(self, connection: Connection, vector_ids: Sequence[int]) -> list[str]:

@@ -170,8 +170,8 @@ class Nearest:
         self._forget_dropped(connection)
         resident = self._resident.pop(model.id, None)
         if resident is not None:
-            changes = vector_rows.changes_since(connection, model.id, resident.seq)
-            resident = None if changes.ids is None else _applied(connection, model, resident, changes.ids, changes.seq)
+            last, changed = vector_rows.changes_since(connection, model.id, resident.seq)
+            resident = None if changed is None else _applied(connection, model, resident, changed, last)
         if resident is None or not self._fits(resident):
             resident = None  # free the memory before the vectors are loaded again
             resident = self._loaded(connection, model)

@@ -34,14 +34,6 @@ class VectorModel(NamedTuple):
     dimensions: int | None
 
 
-class Changes(NamedTuple):
-    """Ids of vectors that were added, deleted, or came to or left a document; None: too many changes since. `seq` is
-    the last change of all."""
-
-    seq: int
-    ids: list[int] | None
-
-
 class EmbeddedPiece(NamedTuple):
     """A piece of a document: `start` to `end` in the canonical text, and the headings above. A chunk without vectors is
     one piece."""
@@ -140,17 +132,18 @@ def last_change(connection: Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM vector_changes").get)
 
 
-def changes_since(connection: Connection, model_id: int, seq: int) -> Changes:
-    """Return the changes after `seq`; none when the snapshot is older."""
+def changes_since(connection: Connection, model_id: int, seq: int) -> tuple[int, list[int] | None]:
+    """Return the last change of all models, and the ids of the vectors of a model that were added, deleted, or came to
+    or left a document after `seq`; None: too many changes since. There are none when the snapshot is older."""
     last = last_change(connection)
     if last <= seq:
-        return Changes(seq, [])
+        return seq, []
     if int(connection.execute("SELECT min(seq) FROM vector_changes").get) > seq + 1:
-        return Changes(last, None)
+        return last, None
     rows = connection.execute(
         "SELECT DISTINCT vector_id FROM vector_changes WHERE seq > ? AND model_id = ?", (seq, model_id)
     )
-    return Changes(last, [vector_id for (vector_id,) in rows])
+    return last, [vector_id for (vector_id,) in rows]
 
 
 @from_any
