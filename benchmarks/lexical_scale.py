@@ -38,11 +38,10 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.keyword_index import fulltext
-from gnod.store.keyword_index.postings import building, current_view, updating
-from gnod.store.keyword_index.postings.current_view import in_one_view
-from gnod.store.keyword_index.postings.feed import Feed, take
+from gnod.store.keyword_index.postings import building, updating
+from gnod.store.keyword_index.postings.feed import Feed
 from gnod.store.keyword_index.postings.versions import Postings, folder_of
-from gnod.store.tables import changes
+from gnod.store.keyword_index.postings.view import attach, in_one_view
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import Chunk, PreparedDocument, Terms
 
@@ -64,12 +63,9 @@ class Index:
         self.postings = Postings(folder_of(path), VERSION)
         self._feed = Feed()
         self._own = self.database.open_reader()
-        self.database.follow(self)
+        self.database.follow(self._feed)
         self._collection = self.database.submit_write(_add_collection).result()
         self.seconds = {"store": 0.0, "postings": 0.0}
-
-    def before_commit(self, connection: Connection) -> Callable[[], None]:
-        return partial(self._feed.add, changes.present(connection).clock, take(connection))
 
     def add(self, batch: Sequence[Document]) -> None:
         """Store documents."""
@@ -88,7 +84,7 @@ class Index:
 
     def reader(self, *, with_postings: bool) -> Connection:
         connection = self.database.open_reader()
-        current_view.attach(connection, self.postings if with_postings else None)
+        attach(connection, self.postings if with_postings else None)
         connection.execute("BEGIN")
         return connection
 

@@ -25,7 +25,7 @@ from gnod.shared.engine import (
     key_of,
     keys_below,
 )
-from gnod.shared.local import shared_document
+from gnod.shared.payload import shared_document
 from gnod.shared.weights import counts_of, term_id
 from gnod.store.connection import Connection
 from gnod.store.tables import documents

@@ -15,7 +15,7 @@ from gnod.config.shared_addresses import SharedAddress, parse
 from gnod.egress import Purpose
 from gnod.evaluate.gate import MeasurementGate
 from gnod.models.remote.addresses import EndpointAddress
-from gnod.shared.milvus.client import Connect
+from gnod.shared.milvus.client import MilvusConnection
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.opening import relay_to
 from gnod.store.tables.egress_journal import EgressJournal
@@ -24,12 +24,12 @@ _START = "import sys; from milvus_lite.cmdline import main; sys.exit(main(sys.ar
 _STARTS_WITHIN_S = 60.0
 
 
-def connect_to(address: SharedAddress, timeout_s: float = 60.0) -> Connect:
+def connect_to(address: SharedAddress, timeout_s: float = 60.0) -> MilvusConnection:
     """Return how to reach an engine on this machine."""
     place = EndpointAddress([(address.host, "local")], "local")
     gate = MeasurementGate("local", EgressJournal(Path(tempfile.mkdtemp()) / "egress.sqlite"))
     purpose = Purpose("publish", collections=(address.collection,), users=(address.collection,))
-    return Connect(address, relay_to(address, place, gate, purpose), timeout_s=timeout_s)
+    return MilvusConnection(address, relay_to(address, place, gate, purpose), timeout_s=timeout_s)
 
 
 class MilvusLite:

@@ -19,8 +19,7 @@ from typing import Any
 import psutil
 
 from gnod.analysis.terms import VERSION
-from gnod.store.keyword_index.postings.merging import worth_merging
-from gnod.store.keyword_index.postings.updating import sizes_of
+from gnod.store.keyword_index.postings.updating import sizes_of, worth_merging
 from gnod.store.keyword_index.postings.versions import SharedPostings, folder_of
 
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -22,7 +22,6 @@ from gnod.search.correction.edits import one_edit
 from gnod.search.keyword import expression
 from gnod.search.keyword.marks import find_marks
 from gnod.search.query.parsing import parse_clauses
-from gnod.store.keyword_index.postings.view import Phrase
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäéøßабвгдежзикλμνξαβγआइकखग東京都أبت"
 
@@ -124,6 +123,4 @@ def _ask_about(words: list[str], analyzers: list[Analyzer]) -> None:
         except QuerySyntaxError:
             continue
         find_marks(f"{word} {word}s", wanted.query_terms(), analyzers)
-        for phrase in wanted.phrases():
-            Phrase.of(phrase)
     terms_of_many(one_edit(words[0]), analyzers)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.vectors.embedded_pieces import EmbeddedPiece
+from gnod.store.vectors.vector_rows import EmbeddedPiece
 
 Floats = NDArray[np.float32]
 

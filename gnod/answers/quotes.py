@@ -36,8 +36,8 @@ from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Term
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
-from gnod.store.vectors import embedded_pieces
-from gnod.store.vectors.embedded_pieces import EmbeddedPiece
+from gnod.store.vectors import vector_rows
+from gnod.store.vectors.vector_rows import EmbeddedPiece
 from gnod.types import source_line
 
 MAX_QUOTES = 3
@@ -234,7 +234,7 @@ class _UnitScorer:
         text = documents.markdown(self._connection, document.mirror_hash)
         uri = self._question.served.get(document.collection, "")
         uri = uri if uri in self._question.vectors else ""
-        pieces = embedded_pieces.of_document(self._connection, document.mirror_hash, uri or None)
+        pieces = vector_rows.pieces_of(self._connection, document.mirror_hash, uri or None)
         near, nonsense = question_cosines(self._question, uri, pieces)
         if nonsense is not None:
             self._nonsense.setdefault(uri, []).append(nonsense)

@@ -24,7 +24,6 @@ from gnod.ingest.embedding import EmbeddingRun, Step
 from gnod.models.run.inference import Inference
 from gnod.signals import Signal
 from gnod.store.database import Database
-from gnod.store.tables import runtime_flags
 from gnod.store.vectors import vectors
 
 T = TypeVar("T")
@@ -152,13 +151,13 @@ class Backlog:
 
     async def pause(self) -> None:
         """Stop after the present step, until `resume`, even across restarts."""
-        await self._database.write(runtime_flags.pause_embedding)
+        await self._database.write(vectors.pause_embedding)
         self._is_paused = True
         self.pause_changed.emit()
         await asyncio.shield(self.request())
 
     async def resume(self) -> None:
-        await self._database.write(runtime_flags.resume_embedding)
+        await self._database.write(vectors.resume_embedding)
         self._is_paused = False
         self._held = None
         self.pause_changed.emit()
@@ -181,7 +180,7 @@ class Backlog:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
-        self._is_paused = await self._database.read(runtime_flags.is_embedding_paused)
+        self._is_paused = await self._database.read(vectors.is_embedding_paused)
         self._wanted.set()
         while True:
             await self._wanted.wait()

@@ -23,9 +23,10 @@ from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.documents import writing
-from gnod.store.tables import runtime_flags, scans
+from gnod.store.tables import scans
 from gnod.store.tables.records import RecognisedPage
 from gnod.store.tables.scans import ScannedPage
+from gnod.store.vectors import vectors
 
 _FAILURE_REST_S = 30.0
 _PACE_PAGES = 20
@@ -133,7 +134,7 @@ class OcrBacklog:
         self._unreadable = {each: at for each, at in self._unreadable.items() if at > oldest}
 
         def work(connection: Connection) -> tuple[ScannedPage | None, bool]:
-            return scans.next_page(connection, self._unreadable), runtime_flags.is_embedding_paused(connection)
+            return scans.next_page(connection, self._unreadable), vectors.is_embedding_paused(connection)
 
         return await self._database.read(work)
 
@@ -163,9 +164,9 @@ class OcrBacklog:
     async def _index_recognised(self) -> None:
         """Have the documents indexed again whose pages were recognised."""
         self._indexed_at = time.monotonic()
-        for source in await self._database.read(scans.outdated):
-            await self._database.write(partial(writing.reread, collection=source.collection, path=source.path))
-            self._reread(*source)
+        for collection, path in await self._database.read(scans.outdated):
+            await self._database.write(partial(writing.reread, collection=collection, path=path))
+            self._reread(collection, path)
 
     def _hold(self, state: str, reason: str | None, retry_s: float | None) -> None:
         self._state, self._reason = state, reason

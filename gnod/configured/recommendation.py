@@ -19,7 +19,7 @@ from gnod.models.supply.choice import Host, PresetChoice, TextsToEmbed
 from gnod.models.supply.devices import Gpu
 from gnod.presets import PRESETS
 from gnod.store.database import Database
-from gnod.store.tables.extent import Extent, extent
+from gnod.store.tables.counts import Extent, extent
 
 # Measured with MiniLM and e5-small: .31 and .35 for technical Markdown, .24 for prose. The titles before each piece add
 # a tenth.

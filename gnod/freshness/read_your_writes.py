@@ -10,7 +10,7 @@ from gnod.configured.embedding_models import EmbeddingService
 from gnod.freshness.scheduler import SyncScheduler
 from gnod.store.connection import Connection
 from gnod.store.tables import failures
-from gnod.store.vectors.pending_counts import PendingCounts
+from gnod.store.vectors.vectors import PendingCounts
 
 
 class FreshnessReport(NamedTuple):

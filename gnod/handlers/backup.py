@@ -18,7 +18,7 @@ from gnod.rpc.in_thread import in_thread
 from gnod.search.hybrid.budget import milliseconds_since
 from gnod.store.backup import backup, restore, staging
 from gnod.store.database import Database
-from gnod.store.documents import maintenance
+from gnod.store.tables import documents
 
 
 def handlers(
@@ -45,11 +45,18 @@ def handlers(
         file = _absolute(params.path)
         async with one_at_a_time:
             check_still_ours()
-            totals = await database.read(maintenance.totals)
             now = datetime.now(UTC)
-            options = restore.RestoreChoices(params.config, params.memories, keep_index=totals.documents > 0)
+            has_documents = await database.read(lambda connection: documents.count_under(connection, None, "") > 0)
             try:
-                work = partial(restore.prepare, places, file, options, now=now)
+                work = partial(
+                    restore.prepare,
+                    places,
+                    file,
+                    config=params.config,
+                    memories=params.memories,
+                    keep_index=has_documents,
+                    now=now,
+                )
                 prepared = await in_thread(work, call, unit="bytes")
             except BaseException:
                 staging.clear(places)

@@ -17,9 +17,9 @@ from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.store.backup import staging
-from gnod.store.documents import maintenance
+from gnod.store.documents import writing
 from gnod.store.health import damage
-from gnod.store.tables import activity, failures
+from gnod.store.tables import counts, failures
 from gnod.store.tables.egress_journal import SentBytes
 
 _MAX_BUCKETS = 1000
@@ -79,7 +79,7 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
         bucket_s = params.bucket_minutes * 60
         count = min(-(-params.hours * 3600 // bucket_s), _MAX_BUCKETS)
         now = time.time()
-        found = await services.database.read(lambda connection: activity.read(connection, now, count, bucket_s))
+        found = await services.database.read(lambda connection: counts.activity(connection, now, count, bucket_s))
         return wire.IndexActivityResult(
             buckets=[copied(wire.ActivityBucket, each, start=iso(each.start)) for each in found]
         )
@@ -90,8 +90,8 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
 
     async def index_cleanup(_: NoParams, __: Call) -> wire.IndexCleanupResult:
         before = staging.bytes_of(places.database)
-        removed_documents, removed_contents = await services.database.write(maintenance.purge)
-        await services.database.maintain(maintenance.compact)
+        removed_documents, removed_contents = await services.database.write(writing.purge)
+        await services.database.maintain(writing.compact)
         await asyncio.to_thread(damage.delete_quarantined, places.database)
         after = staging.bytes_of(places.database)
         return wire.IndexCleanupResult(

@@ -36,7 +36,7 @@ from gnod.search.meaning.nearest_documents import Nearest
 from gnod.store.backup import restore, staging
 from gnod.store.connection import Connection
 from gnod.store.database import Database
-from gnod.store.documents import collections, maintenance
+from gnod.store.documents import collections
 from gnod.store.health.monitor import StorageMonitor
 from gnod.store.keyword_index.postings.versions import Postings
 from gnod.store.tables import counts, documents, failures, scans
@@ -121,8 +121,8 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             database_bytes=staging.bytes_of(services.places.database),
             postings=_postings_status(services.database.postings),
             documents=sum(each.documents for each in counted.values()),
-            chunks=maintenance.totals(connection).chunks,
-            languages=documents.languages(connection),
+            chunks=counts.chunks(connection),
+            languages={name or "": n for name, n in documents.count_by_language(connection).items()},
             collections=statuses,
             attached=attached,
             published=services.published(),

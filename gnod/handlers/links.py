@@ -59,21 +59,21 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
         scope = scope_of(params.scope)
 
         def work(connection: Connection) -> wire.LinksUnresolvedResult:
-            found = links.unresolved(connection, *scope, params.limit, params.offset)
+            found, total = links.unresolved(connection, *scope, params.limit, params.offset)
             renamed = links.renamed(connection)
             nearest: dict[tuple[int, str | None, int], str | None] = {}
-            for stored in found.links:
+            for stored in found:
                 wanted = (stored.collection_id, stored.link.key, stored.link.reach)
                 if wanted not in nearest:
                     is_compared = len(nearest) < _MOST_COMPARED
                     nearest[wanted] = _nearest(connection, stored, renamed, is_compared=is_compared)
-            shown = zip(_Shown(connection).all(found.links), found.links, strict=True)
+            shown = zip(_Shown(connection).all(found), found, strict=True)
             return wire.LinksUnresolvedResult(
                 links=[
                     replace(link, suggestion=nearest[each.collection_id, each.link.key, each.link.reach])
                     for link, each in shown
                 ],
-                total=found.total,
+                total=total,
             )
 
         return await database.read(work)
@@ -121,20 +121,20 @@ def _links(connection: Connection, params: wire.DocumentLinksParams) -> wire.Doc
     document = references.resolve(connection, params.ref).document
     shown = _Shown(connection)
     found: list[StoredLink] = []
-    incoming = links.Incoming([], 0)
-    total = 0
+    incoming: list[StoredLink] = []
+    total = total_incoming = 0
     if params.direction != "in":
         found = links.outgoing(connection, document.id, params.limit, params.offset)
         total = links.count_outgoing(connection, document.id)
     if params.direction != "out":
-        incoming = links.incoming(connection, document.id, params.limit, params.offset)
+        incoming, total_incoming = links.incoming(connection, document.id, params.limit, params.offset)
     return wire.DocumentLinksResult(
         uri=document.uri,
         title=document.title,
         links=shown.all(found),
         total_links=total,
-        backlinks=shown.all(incoming.links),
-        total_backlinks=incoming.total,
+        backlinks=shown.all(incoming),
+        total_backlinks=total_incoming,
     )
 
 
@@ -250,7 +250,7 @@ def _check(connection: Connection, collection: str | None, prefix: str) -> wire.
     dead: list[wire.DeadLink] = []
     total = 0
     is_known = cache(answers)  # of each collection's folder
-    for stored in links.unresolved(connection, collection, prefix, -1, 0).links:
+    for stored in links.unresolved(connection, collection, prefix, -1, 0)[0]:
         document = shown.document(stored.document_id)
         is_label = (stored.link.key or "").startswith(_LABELS)
         if is_label or not is_known(document.root) or _is_on_disk(document, stored):

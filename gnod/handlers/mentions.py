@@ -20,8 +20,8 @@ from gnod.search.query import references
 from gnod.search.query.parsing import Clause
 from gnod.store import link_names
 from gnod.store.connection import Connection
-from gnod.store.links import mentioning
-from gnod.store.links.mentioning import MentionCandidate
+from gnod.store.links import neighbours
+from gnod.store.links.neighbours import MentionCandidate
 from gnod.store.tables import documents, texts
 from gnod.store.tables.documents import DocumentRow
 from gnod.types import source_line
@@ -77,7 +77,7 @@ class _MentionSearch:
         if phrases is None:
             return
         finder, fruitless = NameFinder(self._names), 0
-        candidates, self.is_cut = mentioning.candidates(self._connection, self._document.id, phrases)
+        candidates, self.is_cut = neighbours.candidates(self._connection, self._document.id, phrases)
         for candidate in candidates:
             before = fruitless
             fruitless += 1
@@ -94,7 +94,7 @@ def _names(connection: Connection, document: DocumentRow) -> list[str]:
     values = metadata(document)
     written = {link_names.key(name): name for name in properties.names(values)}
     id_ = link_names.key(str(values.get("id")))
-    aliases = [written.get(name, name) for name in mentioning.aliases(connection, document.id) if name != id_]
+    aliases = [written.get(name, name) for name in neighbours.aliases(connection, document.id) if name != id_]
     return names(document.title, stem(document.path), aliases)
 
 
@@ -112,7 +112,7 @@ def _expression(connection: Connection, known: Sequence[str]) -> str | None:
 
 
 def _in_text(connection: Connection, candidate: MentionCandidate, finder: NameFinder) -> Iterator[_Mention]:
-    links = mentioning.links_in(connection, candidate.id)
+    links = neighbours.links_in(connection, candidate.id)
     start = line = 0
     for text in texts.parts(connection, candidate.mirror_hash):
         here = [(max(first - start, 0), last - start) for first, last in links if start <= last <= start + len(text)]

@@ -31,7 +31,7 @@ from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
-from gnod.store.tables import copies, definitions, documents, shown, texts
+from gnod.store.tables import copies, definitions, documents, texts
 from gnod.store.tables.copies import CopyPath
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
@@ -65,7 +65,7 @@ class DocumentHit(NamedTuple):
     document: DocumentRow
     ranked: RankedDocument
     passages: list[ShownPassage]
-    columns: shown.Columns
+    columns: documents.Columns
     context: str | None
     copies: Copies
     definition: StoredDefinition | None = None
@@ -151,10 +151,10 @@ def _hits_of(
     found = {id_: each for id_, each in documents.by_ids(connection, ids).items() if each.active}
     if not options.passages and not options.speakers.roles:
         return {
-            id_: DocumentHit(each, ranked[id_], [], shown.Columns(), None, NO_COPIES) for id_, each in found.items()
+            id_: DocumentHit(each, ranked[id_], [], documents.Columns(), None, NO_COPIES) for id_, each in found.items()
         }
     also = copies_of(connection, found, options.filters, words.expression)
-    known = shown.of(connection, found)
+    known = documents.shown(connection, found)
     full = _full_texts(connection, found) if options.full else {}
     hits: dict[int, DocumentHit] = {}
     for searched in _searched(connection, found, ranked, known, words, options.speakers):
@@ -191,7 +191,7 @@ def _searched(
     connection: Connection,
     found: Mapping[int, DocumentRow],
     ranked: Mapping[int, RankedDocument],
-    known: Mapping[int, shown.Shown],
+    known: Mapping[int, documents.Shown],
     words: Marked,
     speakers: Speakers,
 ) -> Iterator[_SearchedText]:

@@ -29,9 +29,8 @@ from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.meaning.vector_search import Rows
 from gnod.shared.engine import FORMAT, CollectionHeader, SharedEngine, key_of
-from gnod.shared.reading import Shared, SharedRequest
+from gnod.shared.reading import SIZE, DocumentSample, Shared, SharedRequest
 from gnod.shared.replica import Replica, number_of
-from gnod.shared.sample import SIZE, DocumentSample
 from gnod.signals import Signal
 from gnod.store.connection import Connection, Other, Read, beside, index_of
 from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed

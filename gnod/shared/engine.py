@@ -1,7 +1,8 @@
 """The search interface: what an engine must do to hold a shared collection.
 
-The local store (`local.py`) and Milvus (`milvus/`) implement it. An engine finds candidates and returns documents; it
-must not depend on the query language, fusion or snippets. Another engine is one module with this interface.
+Milvus (`milvus/`) implements it, and in benchmarks an index of this machine. An engine finds candidates and returns
+documents; it must not depend on the query language, fusion or snippets. Another engine is one module with this
+interface.
 
 All methods block, and are called in threads. `Unreachable` means that the engine did not answer within `timeout_s`;
 what was sent may have arrived, so every write may be repeated. `EngineFailed`: it refused, or sent something else.

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import StorageFailed
+from gnod.store.connection import json_list
 
 # A frequency that no term has, and a mean length that no collection has.
 _UNKNOWN = -1
@@ -169,7 +170,7 @@ class Ledger:
         rows = self._connection.execute(
             "SELECT key, version, length, pieces, average, sent, path IS NOT NULL FROM documents"
             " WHERE key IN (SELECT value FROM json_each(?))",
-            (_json(keys),),
+            (json_list(keys),),
         )
         return {row[0]: SentDocument(*row[:-2], *map(bool, row[-2:])) for row in rows}
 
@@ -281,7 +282,7 @@ class Ledger:
 
     def _terms(self, keys: Collection[str]) -> list[Ids]:
         rows = self._connection.execute(
-            "SELECT terms FROM counted WHERE key IN (SELECT value FROM json_each(?))", (_json(keys),)
+            "SELECT terms FROM counted WHERE key IN (SELECT value FROM json_each(?))", (json_list(keys),)
         )
         return [_unpacked(terms) for (terms,) in rows]
 
@@ -343,10 +344,6 @@ def _packed(ids: Ids) -> bytes:
 
 def _unpacked(data: bytes) -> Ids:
     return np.cumsum(np.frombuffer(zlib.decompress(data), "<u4"), dtype=np.uint32)
-
-
-def _json(texts: Collection[str]) -> str:
-    return msgspec.json.encode(list(texts)).decode()
 
 
 def _unlink(path: Path) -> None:

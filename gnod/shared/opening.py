@@ -15,7 +15,7 @@ from gnod.egress import Egress, Gate, Purpose, Scope
 from gnod.errors import EgressForbidden, Unreachable
 from gnod.models.remote import keys
 from gnod.models.remote.addresses import Addresses, EndpointAddress
-from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect, TokenRefused
+from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, MilvusConnection, TokenRefused
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.relay import Relay
 
@@ -32,13 +32,13 @@ async def open_engine(
     place = await place_of(address, addresses)
     token = token_from_environment(address)
     try:
-        return await _opened(Connect(address, relay_to(address, place, gate, purpose), token, timeout_s))
+        return await _opened(MilvusConnection(address, relay_to(address, place, gate, purpose), token, timeout_s))
     except TokenRefused:
         # The keyring may ask its owner, so use it only for servers that require a token.
         found = None if token else await keys.secret(SERVICE, account(address))
         if found is None:
             raise TokenRefused(f"{address} requires a token, or another one: {remedy(address)}") from None
-        return await _opened(Connect(address, relay_to(address, place, gate, purpose), found, timeout_s))
+        return await _opened(MilvusConnection(address, relay_to(address, place, gate, purpose), found, timeout_s))
 
 
 def relay_to(address: SharedAddress, place: EndpointAddress, gate: Gate, purpose: Purpose) -> Relay:
@@ -86,8 +86,8 @@ def remedy(address: SharedAddress) -> str:
     )
 
 
-async def _opened(connect: Connect) -> MilvusEngine:
-    engine = MilvusEngine(connect)
+async def _opened(connection: MilvusConnection) -> MilvusEngine:
+    engine = MilvusEngine(connection)
     try:
         await asyncio.to_thread(engine.header)
     except BaseException:

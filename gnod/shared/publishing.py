@@ -14,18 +14,16 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import NamedTuple
 
-import msgspec
-
 from gnod.analysis.terms import VERSION
 from gnod.errors import AlreadyPublished, EngineFailed
 from gnod.shared.engine import FORMAT, CollectionHeader, Former, SharedDocument, WritableEngine, key_of
 from gnod.shared.ledger import Ledger, QueuedDocument, SentDocument
-from gnod.shared.local import shared_document
 from gnod.shared.models import Model
+from gnod.shared.payload import shared_document
 from gnod.shared.weights import WEIGHING
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.keyword_index.columns import column_sizes
-from gnod.store.keyword_index.postings.current_view import in_snapshot
+from gnod.store.keyword_index.postings.view import in_snapshot
 from gnod.store.tables import changes, documents
 from gnod.store.tables.changes import Position
 from gnod.store.vectors import vector_rows
@@ -173,11 +171,11 @@ class Publisher:
             paths += [change.path for change in page.changes]
         model = vector_rows.model(connection, state.model) if state.model else None
         if model is not None:
-            changed = vector_rows.changes_since(connection, model.id, state.vectors)
-            if changed.ids is None:
+            last, changed = vector_rows.changes_since(connection, model.id, state.vectors)
+            if changed is None:
                 return [], True
-            state.vectors = changed.seq
-            paths += self._paths_of(connection, changed.ids)
+            state.vectors = last
+            paths += self._paths_of(connection, changed)
         return paths, False
 
     def _paths_of(self, connection: Connection, vector_ids: Sequence[int]) -> list[str]:
@@ -187,7 +185,7 @@ class Publisher:
             " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
             " CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active"
             " WHERE d.collection_id = (SELECT id FROM collections WHERE name = ?2)",
-            (msgspec.json.encode(vector_ids).decode(), self._collection),
+            (json_list(vector_ids), self._collection),
         )
         return [str(path) for (path,) in rows]
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import Lock
-from typing import NamedTuple
 
-import msgspec
+import numpy as np
+from numpy.typing import NDArray
 
 from gnod.caches import Cache
 from gnod.search.hybrid.sources import Meant
@@ -23,22 +24,80 @@ from gnod.search.keyword.expression import Expression
 from gnod.search.meaning import candidate_documents, nearest_documents
 from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.nearest_documents import SurveyedVectors
+from gnod.search.meaning.vector_places import Layout
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.shared.engine import CollectionHeader, Key, Restriction, ScoredDocument, SharedDocument, SharedEngine, Vector
 from gnod.shared.replica import Replica
-from gnod.shared.sample import DocumentSample
 from gnod.shared.weights import term_id
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
-from gnod.store.keyword_index.postings import current_view
+from gnod.store.keyword_index.postings.view import sample
 from gnod.store.tables.filters import Condition, Filters
 from gnod.store.vectors import vector_rows
+from gnod.store.vectors.vector_rows import DTYPE
 
 # The number of candidates by keyword, unless more results are wanted; and the maximum.
 BY_WORDS = 200
 MOST = 1000
 # The number of documents that are fetched at a time.
 _FETCHED = 50
+# With this many documents, the deviation differs by at most 5 % from the deviation of all documents.
+SIZE = 1000
+# The maximum number of pieces of a document: a long one would need much memory.
+_MOST_PIECES = 32
+Floats = NDArray[np.float32]
+
+
+class DocumentSample:
+    """Some random documents of a shared collection, in memory: what can be said of all its documents without asking.
+    How far the best document stands out (gnod.search.ranking.fusion) needs the mean and the deviation over all.
+
+    `dimensions` of the vectors; None: there are none."""
+
+    def __init__(self, documents: Sequence[SharedDocument], dimensions: int | None) -> None:
+        self._keys = [document.key for document in documents]
+        found: defaultdict[int, list[tuple[int, float]]] = defaultdict(list)
+        for number, document in enumerate(documents):
+            for id_, weight in document.weights.items():
+                found[id_].append((number, weight))
+        self._terms = {
+            id_: (np.array([n for n, _ in places], np.int32), np.array([w for _, w in places], np.float32))
+            for id_, places in found.items()
+        }
+        rows = [
+            (number, piece.embedding)
+            for number, document in enumerate(documents)
+            for piece in document.pieces[:_MOST_PIECES]
+            if dimensions and len(piece.embedding) == dimensions * DTYPE.itemsize
+        ]
+        data = b"".join(embedding for _, embedding in rows)
+        self._vectors = np.nan_to_num(np.frombuffer(data, DTYPE).reshape(len(rows), dimensions or 0))
+        numbers = np.array([number for number, _ in rows], np.int64)
+        self._layout = Layout.of(np.arange(len(rows)), numbers, np.zeros(len(rows), np.int32))
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def cosines(self, query: Vector) -> Floats:
+        """Return the cosine of the best piece of each document that has vectors."""
+        if len(query) != self._vectors.shape[1]:
+            return np.empty(0, np.float32)
+        return self._layout.best(np.asarray(self._vectors @ query, np.float32))
+
+    def sums(self, weights: Mapping[int, float], without: Collection[Key], documents: int) -> tuple[float, float]:
+        """Estimate the sum of the scores of this many documents that are not in `without`, and the sum of their square
+        roots. `weights` of the query's terms."""
+        outside = np.array([key not in without for key in self._keys], bool)
+        if documents <= 0 or not outside.any():
+            return 0.0, 0.0
+        scores = np.zeros(len(self._keys))
+        for id_, weight in weights.items():
+            if id_ in self._terms:
+                numbers, frequencies = self._terms[id_]
+                scores[numbers] += weight * frequencies
+        scores = np.maximum(scores[outside], 0.0)
+        scale = documents / len(scores)
+        return float(scores.sum() * scale), float(np.sqrt(scores).sum() * scale)
 
 
 class Shared:
@@ -105,11 +164,6 @@ class Shared:
         return bool(documents)
 
 
-class _Asked(NamedTuple):
-    wanted: Expression
-    terms: Sequence[Weighed]
-
-
 class SharedRequest:
     """One request, with its filters. After `until`, by `time.monotonic`, no more documents are fetched; `is_cut` tells
     whether some are missing for that."""
@@ -120,7 +174,7 @@ class SharedRequest:
         self._shared = shared
         self._filters = filters._replace(collections=(shared.replica.name,))
         self._within = _restriction(filters)
-        self._asked: list[_Asked] = []
+        self._asked: list[tuple[Expression, Sequence[Weighed]]] = []
 
     def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts:
         """A phrase of several terms is counted as its rarest one."""
@@ -138,7 +192,7 @@ class SharedRequest:
 
     def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part:
         found = self._find(terms, BY_WORDS)
-        self._asked.append(_Asked(wanted, terms))
+        self._asked.append((wanted, terms))
         ids = self._bring(found)
         part = self._part(wanted, terms, ids.values())
         # The sums are over all documents, including those that do not pass.
@@ -186,7 +240,7 @@ class SharedRequest:
     def _candidates(self, ids: Collection[int]) -> Iterator[Connection]:
         """Yield the replica for a keyword search among these documents."""
         mean = max(self._shared.header.average, 1.0)
-        with self._shared.replica.reading() as connection, current_view.sample(connection, ids, mean):
+        with self._shared.replica.reading() as connection, sample(connection, ids, mean):
             yield connection
 
     def _rest(self, terms: Sequence[Weighed], found: Collection[Key]) -> tuple[float, float]:
@@ -218,7 +272,7 @@ class SharedRequest:
         return spread._replace(documents=self._shared.header.documents) if spread else None
 
     def _among(self, ids: Collection[int]) -> Filters:
-        listed = msgspec.json.encode(sorted(ids)).decode()
+        listed = json_list(sorted(ids))
         only = Condition("d.id IN (SELECT value FROM json_each(?))", (listed,))
         return self._filters._replace(conditions=(*self._filters.conditions, only))
 

@@ -24,7 +24,7 @@ from gnod.ingest.text.document_terms import terms_of
 from gnod.shared import payload
 from gnod.shared.engine import FORMAT, Key, SharedDocument, key_of
 from gnod.shared.payload import Payload
-from gnod.store.connection import ID_BITS, Connection
+from gnod.store.connection import ID_BITS, Connection, json_list
 from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.described import titles
@@ -83,7 +83,7 @@ class Replica:
             "SELECT s.key, s.version, s.document_id FROM json_each(?) wanted"
             " CROSS JOIN shared_documents s ON s.key = wanted.value"
             " CROSS JOIN documents d ON d.id = s.document_id AND d.active",
-            (msgspec.json.encode(list(keys)).decode(),),
+            (json_list(keys),),
         )
         found = {key: (version, id_) for key, version, id_ in rows}
         with self._lock:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod import bm25
-from gnod.store.keyword_index.postings.contents import tokens
+from gnod.store.keyword_index.postings.segment import tokens
 from gnod.store.tables.records import Terms
 
 # Sparse vectors of Milvus allow at most 2³² - 2.

@@ -6,13 +6,14 @@ the upper bits are its number, 0 for the own index. A function that is marked `b
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import wraps
 from typing import Any, Concatenate, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 from weakref import WeakKeyDictionary
 
 import apsw
+import msgspec
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -35,6 +36,11 @@ class Other(NamedTuple):
 
 
 _beside: WeakKeyDictionary[Connection, Mapping[int, Other]] = WeakKeyDictionary()
+
+
+def json_list(values: Iterable[object]) -> str:
+    """Return values for `json_each` in a statement."""
+    return msgspec.json.encode(list(values)).decode()
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from unicodedata import normalize
 
 import apsw
@@ -29,11 +29,13 @@ from gnod.signals import Signal
 from gnod.store import index_schema, packing
 from gnod.store.connection import Connection, Read
 from gnod.store.faults import damaged, identify, translated
-from gnod.store.keyword_index.postings import current_view, feed
-from gnod.store.keyword_index.postings.current_view import in_one_view, in_snapshot
+from gnod.store.keyword_index.postings import feed
+from gnod.store.keyword_index.postings.feed import Feed
 from gnod.store.keyword_index.postings.versions import Postings
+from gnod.store.keyword_index.postings.view import attach, in_one_view, in_snapshot
 from gnod.store.schema import Schema, migrate, usable_version
-from gnod.store.vectors import knn
+from gnod.store.tables import changes
+from gnod.store.vectors import vector_rows
 
 T = TypeVar("T")
 
@@ -57,14 +59,6 @@ _MODE = 0o600
 _MAGIC = b"SQLite format 3\0"
 
 _log = logging.getLogger(__name__)
-
-
-class Follower(Protocol):
-    """Learns of every transaction."""
-
-    def before_commit(self, connection: Connection) -> Callable[[], None]:
-        """Return what is to be called after the commit."""
-        ...
 
 
 class Database:
@@ -97,7 +91,7 @@ class Database:
             self._writer_connection.execute("SELECT count(*) FROM sqlite_schema").fetchall()
             self.file_identity = identify(path)
         self.postings: Postings | None = None
-        self._follower: Follower | None = None
+        self._feed: Feed | None = None
         self._writer = ThreadPoolExecutor(1, thread_name_prefix="gnod-writer")
         self._readers = ThreadPoolExecutor(readers, thread_name_prefix="gnod-reader")
         self._local = threading.local()
@@ -150,10 +144,10 @@ class Database:
         """Do as `maintain`, for threads and for callers that do not wait."""
         return self._writer.submit(self._maintain, work)
 
-    def follow(self, follower: Follower) -> None:
-        """Tell a follower of each write from now on. To be called before the first."""
-        feed.collect(self._writer_connection)
-        self._follower = follower
+    def follow(self, terms: Feed) -> None:
+        """Give a feed the terms of each write from now on. To be called before the first."""
+        feed.follow(self._writer_connection, terms)
+        self._feed = terms
 
     def heartbeat(self) -> Future[None]:
         """Return a future that is done when the writer is free or makes progress: a VACUUM may take minutes."""
@@ -215,15 +209,15 @@ class Database:
         return False
 
     def _write(self, work: Callable[[Connection], T]) -> T:
-        connection, committed = self._writer_connection, None
-        if self._follower:
-            feed.take(connection)  # drop the terms of a transaction that failed
+        connection, clock = self._writer_connection, 0
+        if self._feed:
+            self._feed.begin()
         with self._writing(), atomic(connection):
             result = work(connection)
-            if self._follower:
-                committed = self._follower.before_commit(connection)
-        if committed:
-            committed()
+            if self._feed:
+                clock = changes.present(connection).clock
+        if self._feed:
+            self._feed.committed(clock)
         self.written.emit()
         return result
 
@@ -296,7 +290,7 @@ class Database:
     def _open_reader(self) -> Connection:
         connection = open_reader(self.path, self.postings)
         if self.knn_missing is None:
-            knn.load(connection)
+            vector_rows.load_extension(connection)
         with self._lock:
             self._reader_connections.append(connection)
         return connection
@@ -373,7 +367,7 @@ def _is_sqlite(path: Path) -> bool:
 
 def _load_knn(connection: Connection) -> str | None:
     try:
-        return knn.load(connection)
+        return vector_rows.load_extension(connection)
     except BaseException:
         connection.close()
         raise
@@ -415,6 +409,6 @@ def _of_text(change: Callable[[str], str]) -> Callable[..., str | None]:
 def open_reader(path: Path, postings: Postings | None = None) -> Connection:
     """Open a database for reading, in this process or another."""
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
-    current_view.attach(connection, postings)
+    attach(connection, postings)
     _configure(connection)
     return connection

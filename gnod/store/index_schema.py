@@ -15,7 +15,8 @@ from gnod.errors import NewerDatabase
 from gnod.store import schema
 from gnod.store.faults import INDEX
 
-TOKENIZER = "gnod-terms"
+# The key of the version of the analyser that made the terms.
+_TERMS = "tokenizer_version"
 # The newest format of FTS5's own tables that gnod can read (SQLite 3.42).
 _FULLTEXT_FORMAT = 5
 
@@ -57,7 +58,7 @@ _COLLECTIONS = """
 """
 
 _TEXTS = """
-    -- Texts by their keys (gnod/store/keys.py). `packed`: the text, compressed (gnod/store/packing.py); then `markdown`
+    -- Texts by their keys. `packed`: the text, compressed. Both are made by gnod/store/packing.py. Then `markdown`
     -- is empty. `title`: the title inside the text. `digest_rest`: the part of the hash that the key lacks; NULL where
     -- the hash is that of the text itself.
     CREATE TABLE mirrors (
@@ -573,13 +574,12 @@ def m001_first_release(connection: apsw.Connection) -> None:
 
 def tokenizer_is_current(connection: apsw.Connection) -> bool:
     """Return whether this version of the analyser made the terms in the index."""
-    rows = connection.execute("SELECT key, value FROM schema_meta WHERE key LIKE 'tokenizer%' ORDER BY key").fetchall()
-    return rows == [("tokenizer", TOKENIZER), ("tokenizer_version", str(terms.VERSION))]
+    found = connection.execute("SELECT value FROM schema_meta WHERE key = ?", (_TERMS,)).get
+    return bool(found == str(terms.VERSION))
 
 
 def record_tokenizer(connection: apsw.Connection) -> None:
-    for key, value in (("tokenizer", TOKENIZER), ("tokenizer_version", str(terms.VERSION))):
-        connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (key, value))
+    connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (_TERMS, str(terms.VERSION)))
 
 
 def _refuse_newer_fulltext(connection: apsw.Connection) -> None:

@@ -1,16 +1,24 @@
-"""Compressed texts in the database: zstd, with dictionaries made of the index's own texts.
+"""What keeps the database small: compressed texts, and short keys of hashes. Must not depend on documents or their
+readers.
 
-A text of 1 kB shrinks to .59 alone and to .40 with a dictionary, which contains the words. The id of a dictionary comes
-from its content, and each compressed text names it. Must not depend on documents or their readers.
+Texts are compressed with zstd, with dictionaries made of the index's own texts. A text of 1 kB shrinks to .59 alone and
+to .40 with a dictionary, which contains the words. The id of a dictionary comes from its content, and each compressed
+text names it.
+
+The hashes of texts and chunks are keys of rows: 20 characters of base64 for the first 120 bits of a SHA-256. Such a key
+stands in up to eight places for each document.
 """
 
 from __future__ import annotations
 
 import sys
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from hashlib import sha256
 from weakref import WeakKeyDictionary
 
 import apsw
-import msgspec
+
+from gnod.store.connection import json_list
 
 if sys.version_info >= (3, 14):
     from compression.zstd import ZstdCompressor, ZstdDict, ZstdError, decompress, get_frame_info, train_dict
@@ -25,6 +33,8 @@ _DICTIONARY_BYTES = 64 << 10
 _FIRST, _GROWTH = 1_000, 4
 _SAMPLES, _SAMPLE_BYTES = 1_000, 4_000
 _NONE = 0
+# The digits of a hash in hex, and the bytes of it in a key.
+_DIGITS, _BYTES = 64, 15
 
 # Dictionaries by database and id. They are large, do not change, and serve all connections.
 _known: dict[tuple[str, int], ZstdDict | None] = {}
@@ -81,13 +91,28 @@ def train_when_due(connection: apsw.Connection) -> None:
     connection.execute("INSERT OR REPLACE INTO dictionaries (id, texts, data) VALUES (?, ?, ?)", (id_, newest, data))
 
 
+def short_key(key: str) -> str:
+    """Return the key of a hash in hex; a key stays as it is. Raises ValueError."""
+    return urlsafe_b64encode(bytes.fromhex(key[: 2 * _BYTES])).decode() if len(key) == _DIGITS else key
+
+
+def rest_of_hash(digest: str, text: str) -> bytes | None:
+    """Return what the key of a text lacks of its hash; None where that is the SHA-256 of the text itself."""
+    return bytes.fromhex(digest[2 * _BYTES :]) if digest != _sha256(text) else None
+
+
+def hash_of_key(key: str, rest: bytes | None, text: str) -> str:
+    """Return the hash of a text, in hex."""
+    return _sha256(text) if rest is None else urlsafe_b64decode(key).hex() + rest.hex()
+
+
 def _samples(connection: apsw.Connection, newest: int) -> list[bytes]:
     """Return the beginnings of texts from all over the index."""
     rowids = list(range(1, newest + 1, max(newest // _SAMPLES, 1)))
     rows = connection.execute(
         "SELECT substr(coalesce(unpacked(packed), markdown), 1, ?) FROM mirrors"
         " WHERE rowid IN (SELECT value FROM json_each(?))",
-        (_SAMPLE_BYTES, msgspec.json.encode(rowids).decode()),
+        (_SAMPLE_BYTES, json_list(rowids)),
     )
     return [str(text).encode() for (text,) in rows]
 
@@ -113,3 +138,7 @@ def _dictionary(connection: apsw.Connection, id_: int) -> ZstdDict | None:
             raise apsw.CorruptError(f"the dictionary {id_} of compressed texts is missing")
         _known[key] = ZstdDict(data)
     return _known[key]
+
+
+def _sha256(text: str) -> str:
+    return sha256(text.encode()).hexdigest()

@@ -14,7 +14,7 @@ from pathlib import Path
 import apsw
 
 from gnod.store import packing
-from gnod.store.health import fts_integrity
+from gnod.store.health import damage
 from gnod.store.tables.records import SKIP_KINDS
 
 _SKIPS = ", ".join(f"'{kind}'" for kind in sorted(SKIP_KINDS))
@@ -114,7 +114,7 @@ def _faults(connection: apsw.Connection, is_quiet: bool) -> Iterator[str]:
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
         return  # the next daemon creates the tables
     connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('integrity-check')")
-    if fts_integrity.has_lost_words(connection):
+    if damage.has_lost_words(connection):
         yield "words are missing from the full-text table"
     for name, sql in (_NEVER | _NOT_WHEN_QUIET if is_quiet else _NEVER).items():
         rows = connection.execute(sql).fetchall()

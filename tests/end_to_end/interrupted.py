@@ -62,8 +62,9 @@ def prepared(world: Path, template: Path) -> list[Move]:
     memories.close()
     shutil.rmtree(world)
     index, memories = fill(places, _OLD)
-    wishes = restore.RestoreChoices(config=True, memories=True, keep_index=True)
-    moves = restore.prepare(places, file, wishes, now=datetime.now(UTC), on_progress=lambda *_: None).moves
+    moves = restore.prepare(
+        places, file, config=True, memories=True, keep_index=True, now=datetime.now(UTC), on_progress=lambda *_: None
+    ).moves
     shutil.copytree(world, template)
     index.close()
     memories.close()

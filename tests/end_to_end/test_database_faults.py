@@ -13,7 +13,7 @@ import apsw
 import pytest
 
 from gnod.store.database import Database
-from gnod.store.tables import runtime_flags
+from gnod.store.vectors import vectors
 from tests.end_to_end.backups import BEFORE_RELEASE
 from tests.machine import Machine, wait_until
 
@@ -216,7 +216,7 @@ def test_what_was_switched_by_hand_is_kept(filled: Machine) -> None:
     wait_until(lambda: is_made_anew(filled), 60)
     stop(filled)
     connection = apsw.Connection(str(filled.database), flags=apsw.SQLITE_OPEN_READONLY)
-    assert runtime_flags.is_embedding_paused(connection)
+    assert vectors.is_embedding_paused(connection)
     connection.close()
 
 

@@ -19,7 +19,7 @@ from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import parse_query, parse_text
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection
-from gnod.store.tables import documents, shown
+from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from tests.hits import wire_hits
 from tests.search.hybrid_bench import bench, embed_all, made
@@ -207,7 +207,7 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
 def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_result(small_index: SmallIndex) -> None:
     """Short texts come with the documents, long ones one at a time."""
     short = "# Zebras\n\n" + FILLER + "\n\nThe zebra grazes. Here the stripes of zebras are explained.\n\n" + FILLER
-    long = short + FILLER * (2 * shown.SHORT_BYTES // len(FILLER))
+    long = short + FILLER * (2 * documents.SHORT_BYTES // len(FILLER))
     found = {}
     for name, text in (("short", short), ("long", long)):
         small_index.add({"a.md": text})

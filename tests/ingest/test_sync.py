@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -16,7 +15,6 @@ from hypothesis import strategies as st
 from gnod.ingest import sync as sync_module
 from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.sync import SyncReport
-from gnod.store.connection import Connection
 from gnod.store.documents import writing
 from gnod.store.tables import documents
 from gnod.store.tables.failures import FailedFile
@@ -229,23 +227,12 @@ async def test_other_writes_do_not_wait_for_a_large_removal(small_index: SmallIn
     write(tmp_path / "notes", kept_md="# Kept\n")
     async with syncing(small_index, tmp_path / "notes") as sync:
         small_index.add({f"{number}.md": f"zebra {number}" for number in range(1100)})
-        left = Left()
-        small_index.database.follow(left)
+        reader = small_index.database.open_reader()
+        left: list[int] = []
+        small_index.database.written.connect(lambda: left.append(documents.count_under(reader, None, "")))
         assert counts(await sync()) == (1, 0, 0, 1100, 0)
-    assert [each for each in left.after_each_write if 1 < each < 1100]
+    assert [each for each in left if 1 < each < 1100]
     assert small_index.search("zebra") == []
-
-
-class Left:
-    """Counts the active documents at the end of each transaction."""
-
-    def __init__(self) -> None:
-        self.after_each_write: list[int] = []
-
-    def before_commit(self, connection: Connection) -> Callable[[], None]:
-        count = int(connection.execute("SELECT count(*) FROM documents WHERE active").get)
-        self.after_each_write.append(count)
-        return lambda: None
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from gnod.rpc.connection import RpcConnection
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
-from gnod.store.documents import collections, maintenance, writing
+from gnod.store.documents import collections, writing
 from tests.rpc.harness import Client, places_in
 from tests.small_index import prepared
 from tests.waiting import until
@@ -194,7 +194,7 @@ async def test_a_clock_below_the_floor_gets_everything(short_tmp: Path) -> None:
         seen = (await subscribe(client))["clock"]
         await daemon.sync()  # both have no file
         daemon.put("c.md")
-        daemon.services.database.submit_write(maintenance.purge).result()
+        daemon.services.database.submit_write(writing.purge).result()
         async with await daemon.client() as other:
             begun = await subscribe(other, since=seen)
             assert (begun["reset"], begun["clock"]) == (True, 0)
@@ -212,7 +212,7 @@ async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path)
             at = collections.id_of(connection, "notes")
             writing.put(connection, at, "b.md", prepared("# B\n", "b.md"), now=0.0)
             writing.remove(connection, at, ["b.md"])
-            maintenance.purge(connection)
+            writing.purge(connection)
 
         daemon.services.database.submit_write(come_and_go).result()
         daemon.services.subscriptions.wake()

@@ -1,7 +1,8 @@
-"""A server of Milvus for each module of tests."""
+"""A server of Milvus for each module of tests, and a port without a server."""
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 
 import pytest
@@ -17,3 +18,11 @@ def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
         yield server
     finally:
         server.kill()
+
+
+@pytest.fixture
+def closed_port() -> Iterator[int]:
+    """A port where nobody listens, and that nobody else gets meanwhile."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield int(held.getsockname()[1])

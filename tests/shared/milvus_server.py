@@ -11,7 +11,7 @@ from pathlib import Path
 from gnod.config.shared_addresses import SharedAddress, parse
 from gnod.egress import Purpose
 from gnod.models.remote.addresses import EndpointAddress
-from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, Connect
+from gnod.shared.milvus.client import DEFAULT_TIMEOUT_S, MilvusConnection
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.shared.opening import relay_to
 from tests.gates import OpenGate
@@ -59,11 +59,11 @@ class MilvusServer:
         return MilvusEngine(connect_to(self.address(collection), timeout_s))
 
 
-def connect_to(address: SharedAddress, timeout_s: float = DEFAULT_TIMEOUT_S) -> Connect:
+def connect_to(address: SharedAddress, timeout_s: float = DEFAULT_TIMEOUT_S) -> MilvusConnection:
     """Return how to reach an engine on this machine."""
     place = EndpointAddress([(address.host, "local")], "local")
     purpose = Purpose("publish", collections=(address.collection,), users=(address.collection,))
-    return Connect(address, relay_to(address, place, OpenGate(), purpose), timeout_s=timeout_s)
+    return MilvusConnection(address, relay_to(address, place, OpenGate(), purpose), timeout_s=timeout_s)
 
 
 def free_port() -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -123,11 +122,11 @@ def test_a_server_that_swallows_everything_costs_one_budget(machine: Machine, ha
         machine.ok("collection", "attach", proxy.address, "--name", "far", "--yes")
         wait_until_searched(machine, "far")
         proxy.swallow()
-        started = time.monotonic()
         found = machine.call("search.lexical", query="rye")
-        assert time.monotonic() - started < 20
         assert [each["uri"] for each in found["hits"]] == ["gno://notes/other.md"]
-        assert found["notes"][0].startswith("far did not answer")
+        assert found["notes"][0].startswith("far did not answer: no answer within"), (
+            "the budget, not the connection's time"
+        )
         found = machine.call("search.query", query="rye")
         assert found["notes"][0].startswith("far did not answer")
         assert "not searched" in machine.ok("status")

@@ -22,9 +22,9 @@ from gnod.shared.engine import (
     key_of,
 )
 from gnod.shared.milvus.engine import MilvusEngine
-from gnod.shared.milvus.expressions import condition_of
+from gnod.shared.milvus.rows import condition_of
 from gnod.shared.weights import term_id
-from tests.shared.milvus_server import MilvusServer, connect_to, free_port
+from tests.shared.milvus_server import MilvusServer, connect_to
 from tests.small_index import SmallIndex, vector_of
 
 pytestmark = pytest.mark.slow
@@ -181,8 +181,8 @@ def test_nothing_is_there(milvus: MilvusServer) -> None:
         engine.close()
 
 
-def test_a_server_that_is_not_there_costs_its_time(milvus: MilvusServer) -> None:
-    engine: SharedEngine = MilvusEngine(connect_to(milvus.address("a", free_port()), timeout_s=0.5))
+def test_a_server_that_is_not_there_costs_its_time(milvus: MilvusServer, closed_port: int) -> None:
+    engine: SharedEngine = MilvusEngine(connect_to(milvus.address("a", closed_port), timeout_s=0.5))
     with pytest.raises(Unreachable, match="did not answer in time"):
         engine.header()
     engine.close()

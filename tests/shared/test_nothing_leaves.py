@@ -86,9 +86,8 @@ async def world_in(folder: Path, milvus: MilvusServer, name: str) -> AsyncIterat
             world.configure()
             await it.services.reload()
             await it.services.freshness.refresh([], embedded=False)
-            await until(lambda: [each.problem for each in it.services.attached.reports()] == [None])
             await until(lambda: [each.state for each in it.services.publishing.states()] == ["idle"])
-            async with asyncio.timeout(60):  # on a busy machine the first searches do not wait for the other collection
+            async with asyncio.timeout(60):  # the header that counts the document is read at intervals
                 while {hit.collection for hit in (await world.search()).hits} != {"notes", "there"}:  # noqa: ASYNC110
                     await asyncio.sleep(0.1)
             yield world

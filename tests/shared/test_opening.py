@@ -14,7 +14,7 @@ from gnod.models.remote.addresses import Addresses
 from gnod.shared import opening
 from gnod.shared.milvus.client import TokenRefused
 from tests.gates import OpenGate
-from tests.shared.milvus_server import MilvusServer, free_port
+from tests.shared.milvus_server import MilvusServer
 
 TOKEN = "ann:secret-word"
 GATE = OpenGate("local", "the collection handbook")
@@ -88,7 +88,7 @@ async def test_a_name_without_an_address() -> None:
 
 
 @pytest.mark.slow
-async def test_nobody_listens() -> None:
-    address = parse(f"milvus://127.0.0.1:{free_port()}/team/handbook")
+async def test_nobody_listens(closed_port: int) -> None:
+    address = parse(f"milvus://127.0.0.1:{closed_port}/team/handbook")
     with pytest.raises(Unreachable, match="did not answer in time"):
         await opening.open_engine(address, GATE, PURPOSE, Addresses(), timeout_s=0.3)

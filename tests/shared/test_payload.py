@@ -11,8 +11,7 @@ import pytest
 from benchmarks.local_engine import LocalEngine
 from gnod.errors import EngineFailed
 from gnod.shared import payload
-from gnod.shared.local import prepared_of
-from gnod.shared.payload import Payload
+from gnod.shared.payload import Payload, prepared_of
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
 from gnod.store.tables import documents

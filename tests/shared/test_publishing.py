@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b85decode
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import msgspec
 import pytest
 
 from gnod.errors import AlreadyPublished, EngineFailed
+from gnod.shared import payload
 from gnod.shared.engine import Former, Restriction, SharedDocument
 from gnod.shared.milvus.engine import MilvusEngine
 from gnod.store.tables import changes
@@ -17,7 +19,6 @@ from tests.shared.published import MODEL, URI, Published
 from tests.small_index import SmallIndex, vector_of
 
 pytestmark = pytest.mark.slow
-
 TEXTS = {f"folder/{i}.md": f"# Note {i}\n\nThe refund number{i} is paid.\n\n## More\n\nText {i}." for i in range(30)}
 
 
@@ -221,3 +222,26 @@ def test_a_newer_format_is_left_alone(published: Published) -> None:
     published.engine.set_header(msgspec.structs.replace(header, format=99))
     with pytest.raises(EngineFailed, match="a newer gnod"):
         published.sync()
+
+
+@pytest.mark.stress
+def test_no_local_path_is_on_the_server_and_nothing_is_left(
+    published: Published, milvus: MilvusServer, tmp_path: Path
+) -> None:
+    """All that a server holds, read with Milvus' own client: docs/SECURITY.md says what is not in it."""
+    from pymilvus import MilvusClient
+
+    published.sync()
+    reading = MilvusClient(f"http://127.0.0.1:{milvus.port}", db_name="team", dedicated=True)
+    names = reading.list_collections()
+    rows = [row for name in names for row in reading.query(name, filter="", output_fields=["*"], limit=1000)]
+    texts = [row["text"] for row in rows if row.get("document") and "text" in row]
+    stored = repr(rows) + "".join(repr(payload.decode(b85decode(text))) for text in texts)
+    assert len(texts) == len(TEXTS)
+    assert "The refund number7 is paid" in stored
+    for local in ("/data/notes", "/home/ann", str(tmp_path)):
+        assert local not in stored
+    published.engine.drop()
+    assert reading.list_collections() == []
+    assert set(published.engine.count().values()) == {0}
+    reading.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from gnod.shared import payload
 from gnod.shared.engine import key_of
 from gnod.shared.milvus.engine import MilvusEngine
 from tests.machine import Machine, wait_until
-from tests.shared.milvus_server import MilvusServer, free_port
+from tests.shared.milvus_server import MilvusServer
 
 pytestmark = pytest.mark.slow
 
@@ -64,10 +63,8 @@ def test_publish_follow_restart_and_unpublish(machine: Machine, milvus: MilvusSe
     (document,) = engine.documents([key_of("a.md")])
     assert str(machine.folder) not in str(payload.decode(document.payload))
 
-    started = time.monotonic()
     machine.write(a_md="# Refunds\n\nPaid within 30 days.")
-    wait_until(lambda: "30 days" in texts(engine)["a.md"])
-    assert time.monotonic() - started < 30
+    wait_until(lambda: "30 days" in texts(engine).get("a.md", ""))
     wait_until(lambda: published(machine)["state"] == "idle")
     status = machine.ok("status")
     assert f"published notes: {address(milvus)}/notes: 2 documents, nothing is missing" in status
@@ -119,10 +116,10 @@ def test_one_daemon_publishes_and_another_takes_over(
         other.ok("collection", "unpublish", "notes")
 
 
-def test_an_engine_that_is_away(machine: Machine) -> None:
+def test_an_engine_that_is_away(machine: Machine, closed_port: int) -> None:
     machine.write(a_md="# Old\n\nText.")
     machine.ok("init", str(machine.notes))
-    nowhere = f"milvus://127.0.0.1:{free_port()}/team/notes"
+    nowhere = f"milvus://127.0.0.1:{closed_port}/team/notes"
     config = machine.config.read_text()
     edit.publish(machine.config, "notes", nowhere)
     wait_until(lambda: [each["state"] for each in machine.call("index.status")["published"]] == ["failing"])

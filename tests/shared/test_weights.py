@@ -14,9 +14,8 @@ from gnod.bm25 import COLUMN_WEIGHTS, COVERED_TITLE, idf
 from gnod.shared.weights import NO_TERM, counts_of, term_id, weights_of
 from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
-from gnod.store.keyword_index.fulltext import Term
-from gnod.store.keyword_index.postings.contents import tokens
-from gnod.store.keyword_index.postings.searching import Conditions
+from gnod.store.keyword_index.fulltext import Conditions, Term
+from gnod.store.keyword_index.postings.segment import tokens
 from gnod.store.tables.records import Terms
 from tests.small_index import SmallIndex
 

@@ -11,9 +11,9 @@ from gnod.store.database import Database
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.keyword_index.postings.builder import Builder
-from gnod.store.keyword_index.postings.current_view import view_of
 from gnod.store.keyword_index.postings.following import IDLE_S, Following
 from gnod.store.keyword_index.postings.versions import Postings, folder_of
+from gnod.store.keyword_index.postings.view import view_of
 from tests.small_index import prepared
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gnod.store.documents import collections, maintenance, writing
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.tables import changes, failures
 from gnod.store.tables.changes import ChangePage, Position
@@ -207,7 +207,7 @@ def test_a_purge_raises_the_floor(small_index: SmallIndex) -> None:
     small_index.remove("b.md")
     small_index.add({"c.md": "# C\n"})
     recent = now(small_index)
-    small_index.write(maintenance.purge)
+    small_index.write(writing.purge)
     found = page(small_index, seen)
     assert found.is_reset
     assert told(found) == ["indexed notes/a.md", "indexed notes/c.md"]
@@ -221,7 +221,7 @@ def test_starting_over_page_by_page_ends(small_index: SmallIndex) -> None:
     seen = now(small_index)
     small_index.add({"x.md": "# X\n"})
     small_index.remove("x.md")
-    small_index.write(maintenance.purge)
+    small_index.write(writing.purge)
     position = seen
     pages: list[ChangePage] = []
     while not pages or pages[-1].more:
@@ -235,7 +235,7 @@ def test_a_purge_while_a_client_starts_over(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"# {n}\n" for n in range(5)})
     first = page(small_index, limit=2)
     small_index.remove("0.md")  # was told already, and will be gone without a trace
-    small_index.write(maintenance.purge)
+    small_index.write(writing.purge)
     assert page(small_index, first.position, limit=2).is_reset
 
 
@@ -254,8 +254,8 @@ def test_the_clock_goes_on_after_a_restart(tmp_path: Path) -> None:
     index.add({"a.md": "# A\n"})
     index.remove("a.md")
     seen = now(index)
-    index.write(maintenance.purge)  # the last row is gone; the clock is not
-    index.database.submit_maintenance(maintenance.compact).result()
+    index.write(writing.purge)  # the last row is gone; the clock is not
+    index.database.submit_maintenance(writing.compact).result()
     index.close()
     index = SmallIndex(tmp_path / "i.sqlite")
     assert now(index) == seen

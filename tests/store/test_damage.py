@@ -1,21 +1,24 @@
-"""What is kept of a damaged database: vectors that are whole, and what was switched by hand. Real files."""
+"""What is damage, and what is kept of a damaged database: vectors that are whole, and what was switched by hand. Real
+files."""
 
 from __future__ import annotations
 
 import itertools
 import random
 from base64 import urlsafe_b64decode
+from collections.abc import Iterator
 from pathlib import Path
 
 import apsw
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gnod.errors import DatabaseCorrupt, OutdatedDatabase
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.health import damage
-from gnod.store.tables import runtime_flags
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex
@@ -45,7 +48,7 @@ def path(tmp_path: Path) -> Path:
         vectors.put(connection, URI, pieces)
 
     index.database.submit_write(embed).result()
-    index.database.submit_write(runtime_flags.pause_embedding).result()
+    index.database.submit_write(vectors.pause_embedding).result()
     index.close()
     return path
 
@@ -71,7 +74,7 @@ def test_of_a_whole_database_every_vector_is_kept(path: Path) -> None:
     damage.renew(path)
     assert stored(path) == before
     database = Database(path)
-    assert database.submit_read(runtime_flags.is_embedding_paused).result()
+    assert database.submit_read(vectors.is_embedding_paused).result()
     assert database.submit_read(damage.find).result() is None
     database.close()
 
@@ -162,13 +165,6 @@ def test_a_crash_during_quarantine_is_recovered(path: Path) -> None:
     assert len(damage.quarantined(path)) == 1
 
 
-def test_a_database_without_application_id_is_opened(tmp_path: Path) -> None:
-    path = tmp_path / "index.sqlite"
-    change(path, "PRAGMA journal_mode = WAL")
-    assert path.stat().st_size > 0
-    Database(path).close()
-
-
 def test_a_damaged_header_is_distinguished_from_a_foreign_file(path: Path) -> None:
     with path.open("r+b") as file:
         file.write(b"\0" * 16)
@@ -207,3 +203,53 @@ def test_vectors_of_an_outdated_index_with_long_keys_are_kept(path: Path) -> Non
     connection.close()
     damage.renew(path, "outdated")
     assert stored(path) == before
+
+
+PARTS = 10  # the id of FTS5's list of parts
+EMPTY = bytes.fromhex("00000001 ff000001 00 00 00")
+texts = st.lists(st.sampled_from(["kestrel", "harbour", "C++", "東京都", "the"]), max_size=400).map(" ".join)
+paths = st.integers(0, 5).map(lambda number: f"{number}.md")
+edits = st.lists(st.one_of(st.tuples(paths, texts), paths), max_size=12)
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[SmallIndex]:
+    index = SmallIndex(tmp_path / "index.sqlite")
+    yield index
+    index.close()
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(edits=edits)
+def test_whatever_is_added_changed_and_removed_nothing_is_lost(
+    edits: list[tuple[str, str] | str], index: SmallIndex
+) -> None:
+    for edit in edits:
+        if isinstance(edit, str):
+            index.remove(edit)
+        else:
+            index.add(dict([edit]))
+        assert not damage.has_lost_words(index.reader)
+
+
+@pytest.mark.slow
+def test_documents_of_more_words_than_a_byte_can_count(index: SmallIndex) -> None:
+    index.add({f"{count}.md": "kestrel " * count for count in (1, 126, 127, 128, 16_383, 16_384, 100_000)})
+    assert not damage.has_lost_words(index.reader)
+
+
+@pytest.mark.parametrize("is_empty", [False, True])
+def test_a_list_of_parts_that_has_lost_some(index: SmallIndex, is_empty: bool) -> None:
+    def list_of_parts(connection: Connection) -> bytes:
+        return bytes(connection.execute(f"SELECT block FROM documents_fts_data WHERE id = {PARTS}").get)
+
+    def put_back(connection: Connection) -> None:
+        connection.execute(f"UPDATE documents_fts_data SET block = ? WHERE id = {PARTS}", (older,))
+
+    index.add({"one.md": "# One\n\nkestrel"})
+    older = EMPTY if is_empty else index.database.submit_read(list_of_parts).result()
+    index.add({"two.md": "# Two\n\nharbour"})
+    index.write(put_back)
+    assert index.reader.execute("PRAGMA integrity_check").get == "ok"
+    assert damage.has_lost_words(index.reader)
+    assert damage.find(index.reader) == "words are missing from the full-text table"

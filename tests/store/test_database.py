@@ -1,9 +1,11 @@
-"""Opening, refusing, migrating, reading while writing."""
+"""Opening, refusing, migrating, reading while writing; whether the writer answers."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
+from collections.abc import Iterator
+from concurrent.futures import wait
 from contextlib import closing
 from pathlib import Path
 
@@ -88,14 +90,6 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         Database(tmp_path / "file" / "i.sqlite")
 
 
-def test_opening_again_changes_nothing(tmp_path: Path) -> None:
-    path = tmp_path / "i.sqlite"
-    Database(path).close()
-    before = schema(path)
-    Database(path).close()
-    assert schema(path) == before
-
-
 def test_a_failed_write_changes_nothing(tmp_path: Path) -> None:
     database = Database(tmp_path / "i.sqlite")
 
@@ -174,13 +168,6 @@ def test_a_long_read_can_be_interrupted(tmp_path: Path) -> None:
     database.close()
 
 
-def schema(path: Path) -> list[tuple[str, str]]:
-    connection = sqlite3.connect(path)
-    rows = connection.execute("SELECT name, sql FROM sqlite_schema ORDER BY name").fetchall()
-    connection.close()
-    return rows
-
-
 def test_each_write_is_announced_before_its_caller_knows(tmp_path: Path) -> None:
     """Answers of before are not given to those who ask after their own write."""
     with closing(Database(tmp_path / "i.sqlite")) as database:
@@ -199,3 +186,53 @@ def test_each_write_is_announced_before_its_caller_knows(tmp_path: Path) -> None
         with pytest.raises(ZeroDivisionError):
             database.submit_write(lambda _: 1 // 0).result()
         assert len(announced) == 1, "nothing was written"
+
+
+# A minute of work, if nobody ends it.
+_COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ?) SELECT sum(i) FROM n"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    database = Database(tmp_path / "index.sqlite")
+    yield database
+    database.close()
+
+
+def test_a_free_writer_answers_at_once(database: Database) -> None:
+    database.heartbeat().result(timeout=60)
+
+
+@pytest.mark.stress
+def test_a_writer_at_work_answers_each_time(database: Database) -> None:
+    begun = threading.Event()
+
+    def count(connection: Connection) -> None:
+        begun.set()
+        connection.execute(_COUNT, (10_000_000,)).fetchall()
+
+    work = database.submit_maintenance(count)
+    assert begun.wait(60)
+    beats = 0
+    while not work.done():
+        database.heartbeat().result(timeout=60)
+        beats += 1
+    assert beats >= 3, "that were more than the one after the end"
+
+
+def test_a_writer_that_hangs_does_not_answer_until_it_is_free(database: Database) -> None:
+    free = threading.Event()
+    database.submit_write(lambda _: free.wait(60))
+    heartbeat = database.heartbeat()
+    assert wait([heartbeat], timeout=0.2).not_done
+    free.set()
+    heartbeat.result(timeout=60)
+
+
+def test_a_cancelled_wait_delays_no_other(database: Database) -> None:
+    free = threading.Event()
+    database.submit_write(lambda _: free.wait(60))
+    database.heartbeat().cancel()
+    last = database.heartbeat()
+    free.set()
+    last.result(timeout=60)

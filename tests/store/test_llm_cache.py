@@ -27,13 +27,6 @@ def test_what_is_put_is_got_and_may_be_put_again(small_index: SmallIndex) -> Non
     assert times == [("a", 1.0, 3.0), ("b", 2.0, 2.0)]
 
 
-def test_a_read_writes_nothing(small_index: SmallIndex) -> None:
-    put(small_index, "a", "one", 1.0)
-    before = small_index.rows("SELECT * FROM llm_cache")
-    assert get(small_index, "a") == "one"
-    assert small_index.rows("SELECT * FROM llm_cache") == before
-
-
 def test_the_newest_are_kept_even_when_the_clock_goes_back(
     small_index: SmallIndex, monkeypatch: pytest.MonkeyPatch
 ) -> None:

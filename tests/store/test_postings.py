@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -23,20 +23,17 @@ from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
-from gnod.store.documents import collections, maintenance
+from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext, vocabulary
 from gnod.store.keyword_index.columns import column_sizes, lengths
-from gnod.store.keyword_index.postings import building, current_view, files, updating
-from gnod.store.keyword_index.postings.contents import MOST_DOCUMENTS, Contents, SegmentDocument, build
-from gnod.store.keyword_index.postings.current_view import in_one_view, view_of
-from gnod.store.keyword_index.postings.feed import Feed, take
-from gnod.store.keyword_index.postings.files import Damaged, File
-from gnod.store.keyword_index.postings.merging import LARGER, MOST_POSTINGS, Kept, SegmentSize, merge, worth_merging
-from gnod.store.keyword_index.postings.searching import Conditions
-from gnod.store.keyword_index.postings.segment import Segment, opened
-from gnod.store.keyword_index.postings.segment import encode as encode_segment
+from gnod.store.keyword_index.fulltext import Conditions
+from gnod.store.keyword_index.postings import building, segment, updating
+from gnod.store.keyword_index.postings.building import SegmentInput, build, merge
+from gnod.store.keyword_index.postings.feed import Feed
+from gnod.store.keyword_index.postings.segment import MOST_DOCUMENTS, Contents, Damaged, File, Segment, opened
+from gnod.store.keyword_index.postings.updating import LARGER, MOST_POSTINGS, SegmentSize, worth_merging
 from gnod.store.keyword_index.postings.versions import Postings, SharedPostings, folder_of
-from gnod.store.keyword_index.postings.view import View, WeighedPhrase
+from gnod.store.keyword_index.postings.view import View, WeighedPhrase, attach, in_one_view, sample, view_of
 from gnod.store.tables import changes
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import Terms
@@ -86,14 +83,10 @@ class Followed(SmallIndex):
         super().__init__(path)
         self.feed = Feed()
         self.postings = Postings(folder_of(path), terms.VERSION)
-        self.database.follow(self)
+        self.database.follow(self.feed)
         self._own = self.database.open_reader()
         self._plain, self._with = self.database.open_reader(), self.database.open_reader()
-        current_view.attach(self._with, self.postings)
-
-    def before_commit(self, connection: Connection) -> Callable[[], None]:
-        clock, stored = changes.present(connection).clock, take(connection)
-        return lambda: self.feed.add(clock, stored)
+        attach(self._with, self.postings)
 
     def step(self) -> bool:
         return updating.step(self._own, self.postings, self.feed, PERFORM)
@@ -107,7 +100,7 @@ class Followed(SmallIndex):
     def reopened(self) -> None:
         self.postings = Postings(self.postings.folder, terms.VERSION)
         self.postings.load()
-        current_view.attach(self._with, self.postings)
+        attach(self._with, self.postings)
 
     def view(self) -> View:
         return view_of(self._with)
@@ -206,7 +199,7 @@ def change(index: Followed, rng: random.Random) -> None:
     elif kind < 0.9:
         index.database.submit_write(lambda c: collections.remove(c, "others")).result()
     elif kind < 0.95:
-        index.database.submit_write(maintenance.purge).result()
+        index.database.submit_write(writing.purge).result()
     else:
         index.database.submit_write(changes.leap).result()
 
@@ -302,7 +295,7 @@ def test_a_sample_is_scored_with_the_mean_length_of_all(followed: Followed) -> N
     everywhere = fulltext.survey(connection, terms_, Conditions(), 100)
     view = view_of(connection)
     ids = sorted(id_ for id_, _ in everywhere.matches)[10:75]
-    with current_view.sample(connection, ids, view.length / view.size):
+    with sample(connection, ids, view.length / view.size):
         found = fulltext.survey(connection, terms_, Conditions(), 100)
         assert found.documents == len(ids)
     assert dict(found.matches) == pytest.approx({id_: dict(everywhere.matches)[id_] for id_ in ids})
@@ -319,7 +312,7 @@ def test_a_reader_of_an_older_snapshot_sees_no_newer_postings(followed: Followed
     followed.add({"a.md": "green river", "c.md": "red red red"})
     followed.remove("b.md")
     followed.catch_up()
-    current_view.attach(followed._with, followed.postings)
+    attach(followed._with, followed.postings)
     assert followed.compare("red boat", Filters())
     followed._with.execute("COMMIT")
     followed._plain.execute("COMMIT")
@@ -369,23 +362,17 @@ def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) 
     newest = followed.postings.newest
     assert newest
     path = followed.postings.new_file()
-    other = followed.postings.part(path, files.write(path, encode_segment(build([DOCUMENT]))))
+    other = followed.postings.part(path, segment.write(path, build([DOCUMENT], terms_of)))
     followed.postings.publish(newest._replace(parts=(other,)))
     assert not followed.compare("red", Filters())
 
 
-DOCUMENT = SegmentDocument(1, "#00000001", 1, 0, Terms("a md", "red", "red house red"))
+DOCUMENT = SegmentInput(1, "#00000001", 1, 0, Terms("a md", "red", "red house red"))
 
 
 def test_terms_that_are_not_here_yet_are_not_taken_for_the_former_ones(followed: Followed) -> None:
     followed.add({f"{n}.md": "red house" for n in range(5)})
-    late: list[Callable[[], None]] = []
-
-    def before_commit(connection: Connection) -> Callable[[], None]:
-        clock, stored = changes.present(connection).clock, take(connection)
-        return lambda: late.append(lambda: followed.feed.add(clock, stored))
-
-    followed.before_commit = before_commit  # type: ignore[method-assign]
+    followed.database.follow(Feed())  # the terms come later
     followed.add({"3.md": "green boat"})
     followed.catch_up()
     assert all(followed.compare(query, Filters()) for query in ("red", "green", "boat house"))
@@ -421,7 +408,7 @@ def test_a_file_that_is_truncated_while_it_is_read(followed: Followed) -> None:
     with pytest.raises(Damaged):
         followed.postings.verify()
     shared = SharedPostings(followed.postings.folder, terms.VERSION)
-    current_view.attach(followed._with, shared)
+    attach(followed._with, shared)
     assert not followed.has_segments
 
 
@@ -431,10 +418,10 @@ def test_another_process_reads_the_same_postings(followed: Followed) -> None:
     for number in range(12):
         followed.add({f"{number}.md": "red house", "same.md": f"red boat {number}"})
         followed.catch_up()
-        current_view.attach(followed._with, shared)
+        attach(followed._with, shared)
         assert followed.compare("red house", Filters())
     followed.postings.drop()
-    current_view.attach(followed._with, shared)
+    attach(followed._with, shared)
     assert not followed.compare("red house", Filters())
 
 
@@ -456,14 +443,14 @@ def test_a_restored_database_starts_over(followed: Followed) -> None:
 
 
 def in_file(path: Path, contents: Contents) -> Segment:
-    files.write(path, encode_segment(contents))
+    segment.write(path, contents)
     return opened(File(path))
 
 
 def test_a_merged_segment_equals_one_that_was_built_at_once(tmp_path: Path) -> None:
     rng = random.Random(3)
     documents = [
-        SegmentDocument(
+        SegmentInput(
             id_,
             f"#{id_:08x}",
             1,
@@ -472,14 +459,14 @@ def test_a_merged_segment_equals_one_that_was_built_at_once(tmp_path: Path) -> N
         )
         for id_ in rng.sample(range(1000), 60)
     ]
-    others = [SegmentDocument(id_, f"#{id_:08x}", 1, 0, Terms("gone", "q", "q a")) for id_ in range(2000, 2005)]
-    whole = build(documents)
+    others = [SegmentInput(id_, f"#{id_:08x}", 1, 0, Terms("gone", "q", "q a")) for id_ in range(2000, 2005)]
+    whole = build(documents, terms_of)
     parts = [
-        in_file(tmp_path / f"{start}", build([*documents[start : start + 13], removed]))
+        in_file(tmp_path / f"{start}", build([*documents[start : start + 13], removed], terms_of))
         for start, removed in zip(range(0, 60, 13), others, strict=False)
     ]
     alive = [part.ids() < 1000 for part in parts]
-    together = merge([Kept(part, mask) for part, mask in zip(parts, alive, strict=True)])
+    together = merge(list(zip(parts, alive, strict=True)))
     read = in_file(tmp_path / "together", together)
     for found in (together, read.contents()):
         assert found.words == whole.words
@@ -489,28 +476,30 @@ def test_a_merged_segment_equals_one_that_was_built_at_once(tmp_path: Path) -> N
 
 
 def counts(segment: Segment, term: bytes) -> dict[int, list[int]]:
-    record = segment.record(term)
-    found = segment.counts[record.codes]
-    return dict(zip(record.documents.tolist(), found.tolist(), strict=True))
+    documents, codes = segment.record(term)
+    return dict(zip(documents.tolist(), segment.counts[codes].tolist(), strict=True))
+
+
+def words_of(document: SegmentInput) -> set[str]:
+    assert document.terms
+    return {*document.terms.body.split(), "p", "t"}
 
 
 def test_terms_are_found_in_a_file(tmp_path: Path) -> None:
     words = sorted({f"{number:x}" for number in range(200)})
     documents = [
-        SegmentDocument(
+        SegmentInput(
             id_, f"#{id_:08x}", 1, 0, Terms("p", "t", " ".join(word for word in words if id_ % len(word) == 0))
         )
         for id_ in range(1, 5)
     ]
-    segment = in_file(tmp_path / "segment", build(documents))
+    segment = in_file(tmp_path / "segment", build(documents, terms_of))
     for word in [*words, "0", "zz", "9a9", "p", ""]:
-        expected = {id_ for id_, *_, terms in documents if word in [*terms.body.split(), "p", "t"]}
-        assert set(segment.ids(segment.record(word.encode()).documents).tolist()) == expected
+        expected = {each.id for each in documents if word in words_of(each)}
+        assert set(segment.ids(segment.record(word.encode())[0]).tolist()) == expected
     for prefix in ("", "a", "c7", "z", "p"):
-        found = segment.record(prefix.encode(), is_prefix=True).documents
-        expected_all = [
-            id_ for id_, *_, terms in documents for word in {*terms.body.split(), "p", "t"} if word.startswith(prefix)
-        ]
+        found, _ = segment.record(prefix.encode(), is_prefix=True)
+        expected_all = [each.id for each in documents for word in words_of(each) if word.startswith(prefix)]
         assert sorted(segment.ids(found).tolist()) == sorted(expected_all)
 
 

@@ -17,9 +17,8 @@ from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
-from gnod.store.keyword_index.postings import current_view
-from gnod.store.keyword_index.postings.current_view import view_of
 from gnod.store.keyword_index.postings.versions import folder_of
+from gnod.store.keyword_index.postings.view import attach, view_of
 from gnod.store.tables.filters import Filters
 from tests.machine import wait_until
 from tests.small_index import SmallIndex, prepared
@@ -59,7 +58,7 @@ def check_after_a_kill(opened: Callable[[], Index], database: Path) -> Index:
     index = opened()
     wait_until(index.is_current)
     plain = index.database.open_reader()
-    current_view.attach(plain, None)
+    attach(plain, None)
     for query in ("red", "1", "17 md", "red 5"):
         of_table, of_postings = (
             lexical.search(connection, parse_clauses(query), Filters(), limit=200)

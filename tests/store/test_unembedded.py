@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gnod.store.connection import Connection
-from gnod.store.documents import collections, maintenance
+from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder
 from gnod.store.tables import counts
 from gnod.store.vectors import vectors
-from gnod.store.vectors.pending_counts import SHARE, PendingCounts
+from gnod.store.vectors.vectors import SHARE, PendingCounts
 from tests.small_index import SmallIndex
 
 T = TypeVar("T")
@@ -216,7 +216,7 @@ class Life(RuleBasedStateMachine):
 
     @rule()
     def clean_up(self) -> None:
-        self._write(maintenance.purge)
+        self._write(writing.purge)
 
     @invariant()
     def what_is_left_is_right(self) -> None:

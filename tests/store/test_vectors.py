@@ -10,9 +10,9 @@ import pytest
 
 from gnod.errors import InferenceFailed, ModelRejected
 from gnod.store import index_schema
-from gnod.store.documents import collections, maintenance
+from gnod.store.documents import collections, writing
 from gnod.store.tables.filters import Condition
-from gnod.store.vectors import knn, vector_rows, vectors
+from gnod.store.vectors import vector_rows, vectors
 from gnod.store.vectors.vectors import StoredPiece
 from tests.small_index import SmallIndex, vector_of
 
@@ -182,8 +182,8 @@ def test_removing_a_collection_and_cleanup_leave_nothing(index: SmallIndex) -> N
             c.execute("INSERT INTO content_vectors (model_id, embed_hash, embedding) VALUES (1, 'h', zeroblob(32))").get
         )
     )
-    assert index.write(maintenance.purge) == (0, 1)
-    assert maintenance.totals(index.reader).vectors == 0
+    assert index.write(writing.purge) == (0, 1)
+    assert vector_rows.count(index.reader, 1) == 0
 
 
 def test_the_vector_of_a_document_is_the_mean_of_its_chunks(index: SmallIndex) -> None:
@@ -221,7 +221,7 @@ def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
             ).get
         )
     )
-    assert vector_rows.changes_since(index.reader, 1, 3).ids is None
+    assert vector_rows.changes_since(index.reader, 1, 3)[1] is None
     remaining = count(index, "vector_changes")
     assert isinstance(remaining, int)
     assert kept <= remaining < kept + 1024
@@ -236,10 +236,10 @@ def test_sqlite_vec_computes_the_nearest_of_the_stored_vectors(index: SmallIndex
     query /= np.linalg.norm(query)
     stored = index.rows("SELECT id, embedding FROM content_vectors WHERE model_id = 1")
     expected = {number: float(np.frombuffer(blob, "<f4") @ query) for number, blob in stored if isinstance(blob, bytes)}
-    found = knn.nearest(index.reader, 1, query.tobytes(), limit)
-    assert [each.vector_id for each in found] == sorted(expected, key=lambda i: -expected[i])[:limit]
-    assert [each.cosine for each in found] == pytest.approx(sorted(expected.values(), reverse=True)[:limit], abs=1e-6)
+    found = vector_rows.nearest(index.reader, 1, query.tobytes(), limit)
+    assert [id_ for id_, _ in found] == sorted(expected, key=lambda i: -expected[i])[:limit]
+    assert [cosine for _, cosine in found] == pytest.approx(sorted(expected.values(), reverse=True)[:limit], abs=1e-6)
     condition = Condition("d.path IN ('1.md', '3.md')")
-    of_two = knn.of_documents(index.reader, 1, query.tobytes(), condition)
-    assert dict(of_two) == pytest.approx({each.vector_id: expected[each.vector_id] for each in of_two}, abs=1e-6)
+    of_two = vector_rows.cosines_of_documents(index.reader, 1, query.tobytes(), condition)
+    assert dict(of_two) == pytest.approx({id_: expected[id_] for id_, _ in of_two}, abs=1e-6)
     assert len(of_two) == 2

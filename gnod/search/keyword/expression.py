@@ -26,8 +26,7 @@ from gnod.caches import Cache, Computed
 from gnod.errors import QuerySyntaxError
 from gnod.search.keyword.marks import ANY_ENDING, TermVariant, as_written
 from gnod.search.query.parsing import PROSE_WORDS, Clause
-from gnod.store.keyword_index.fulltext import Term, quote
-from gnod.store.keyword_index.postings.searching import Conditions
+from gnod.store.keyword_index.fulltext import Conditions, Term, quote
 from gnod.store.tables.filters import Filters
 
 # A longer query is a pasted page: more words cost time and add no meaning.

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection
-from gnod.store.tables import definitions
+from gnod.store.tables import definitions, documents
 from gnod.store.tables.definitions import DefinitionSite
 from gnod.store.tables.filters import Condition, Filters
 
@@ -67,7 +67,7 @@ def _defining_documents(
     connection: Connection, wanted: Sequence[Symbol], filters: Filters
 ) -> dict[int, RankedDocument]:
     matches = sorted((match for each in wanted for match in _matches(connection, each)), key=lambda match: match.order)
-    passing = definitions.passing(connection, {match.place.document_id for match in matches}, filters)
+    passing = documents.passing(connection, {match.place.document_id for match in matches}, filters)
     found: dict[int, RankedDocument] = {}
     for score, (document_id, definition) in matches:
         if document_id in passing and document_id not in found:

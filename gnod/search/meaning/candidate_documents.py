@@ -16,7 +16,7 @@ from gnod.search.ranking.distinct import without_copies
 from gnod.search.ranking.ranked import Held, RankedDocument, Span
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition, Filters
-from gnod.store.vectors import knn, vector_rows
+from gnod.store.vectors import vector_rows
 from gnod.store.vectors.vector_rows import Places
 
 _MIN_DEPTH = 64
@@ -193,8 +193,8 @@ class OnDisk:
         self._connection = connection
         self._model_id = model_id
         self._query = query
-        found = knn.nearest(connection, model_id, query.tobytes(), _ON_DISK)
-        self._scored = self._of(found, below=-np.inf if len(found) < _ON_DISK else found[-1].cosine + FLOAT_NOISE)
+        found = vector_rows.nearest(connection, model_id, query.tobytes(), _ON_DISK)
+        self._scored = self._of(found, below=-np.inf if len(found) < _ON_DISK else found[-1][1] + FLOAT_NOISE)
 
     def __len__(self) -> int:
         return len(self._scored)
@@ -207,16 +207,16 @@ class OnDisk:
 
     def narrowed(self, wanted: WantedDocuments, ids: Collection[int] | None = None) -> Ranking:
         condition = wanted.condition if ids is None else wanted.condition.with_ids(ids)
-        found = knn.of_documents(self._connection, self._model_id, self._query.tobytes(), condition)
+        found = vector_rows.cosines_of_documents(self._connection, self._model_id, self._query.tobytes(), condition)
         return self._of(found, below=-np.inf).narrowed(wanted, ids)
 
     def spread(self) -> Spread | None:
         return None
 
-    def _of(self, found: list[knn.Neighbour], *, below: float) -> ScoredVectors:
+    def _of(self, found: list[tuple[int, float]], *, below: float) -> ScoredVectors:
         found = sorted(found)
-        ids = np.asarray([each.vector_id for each in found], np.int64)
-        cosines = np.asarray([each.cosine for each in found], np.float32)
+        ids = np.asarray([id_ for id_, _ in found], np.int64)
+        cosines = np.asarray([cosine for _, cosine in found], np.float32)
         layout = _layout(ids, vector_rows.places(self._connection, self._model_id, ids.tolist()))
         exact = stored(self._connection, self._model_id, ids, self._query)
         return ScoredVectors(self._connection, ids, cosines, layout, exact, below=below)
@@ -303,7 +303,7 @@ def passing(layout: Layout, wanted: WantedDocuments, ids: Collection[int] | None
 
 
 def _wanted(connection: Connection, filters: Filters, *, is_current: bool) -> WantedDocuments:
-    condition = Condition(*filters.condition())
+    condition = filters.condition()
     if not is_current or not filters._replace(collections=()).are_empty:
         return WantedDocuments(connection, condition)
     rows = list(connection.execute("SELECT name, id FROM collections"))

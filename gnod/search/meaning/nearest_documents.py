@@ -22,7 +22,7 @@ from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
-from gnod.store.vectors import knn, vector_rows
+from gnod.store.vectors import vector_rows
 from gnod.store.vectors.vector_rows import Places, VectorModel
 
 _MB = 1024 * 1024
@@ -158,7 +158,7 @@ class Nearest:
             if resident := self._current(connection, model):
                 is_current = resident.seq == vector_rows.last_change(connection)
                 return _RankedDocuments(self._rank(connection, model, resident, query), is_current)
-        if knn.is_loaded(connection):
+        if vector_rows.has_extension(connection):
             return _RankedDocuments(candidate_documents.OnDisk(connection, model.id, query), True)
         return _RankedDocuments(candidate_documents.streamed(connection, model.id, query), True)
 
@@ -170,8 +170,8 @@ class Nearest:
         self._forget_dropped(connection)
         resident = self._resident.pop(model.id, None)
         if resident is not None:
-            changes = vector_rows.changes_since(connection, model.id, resident.seq)
-            resident = None if changes.ids is None else _applied(connection, model, resident, changes.ids, changes.seq)
+            last, changed = vector_rows.changes_since(connection, model.id, resident.seq)
+            resident = None if changed is None else _applied(connection, model, resident, changed, last)
         if resident is None or not self._fits(resident):
             resident = None  # free the memory before the vectors are loaded again
             resident = self._loaded(connection, model)

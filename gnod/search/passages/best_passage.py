@@ -24,7 +24,7 @@ from gnod.search.passages import snippets
 from gnod.search.passages.plain_text import plain
 from gnod.store.connection import Connection
 from gnod.store.tables.documents import DocumentRow
-from gnod.store.vectors import embedded_pieces
+from gnod.store.vectors import vector_rows
 
 # A further passage of a document must be worth at least this share of its best one.
 FURTHER = 0.5
@@ -218,7 +218,7 @@ def _nearest(connection: Connection, document: DocumentRow, vectors: QueryVector
     query = vectors.row(0).get(uri) if uri else None
     if query is None:
         return []
-    pieces = [(each, each.vector) for each in embedded_pieces.of_document(connection, document.mirror_hash, uri)]
+    pieces = [(each, each.vector) for each in vector_rows.pieces_of(connection, document.mirror_hash, uri)]
     embedded = [(each, vector) for each, vector in pieces if vector is not None]
     if not embedded:
         return []

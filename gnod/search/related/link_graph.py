@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from gnod.store.connection import Connection
-from gnod.store.links.neighbours import Neighbours, degrees, in_order, neighbours, ranked
+from gnod.store.links.neighbours import Neighbours, degrees, neighbours, ranked
+from gnod.store.tables import documents
 
 Scope = tuple[str | None, str]
 """A collection and a folder in it; (None, "") is everything."""
@@ -69,9 +70,9 @@ def around(connection: Connection, document_id: int, scope: Scope, depth: int, l
 def of_scope(connection: Connection, scope: Scope, limit: int) -> Graph:
     """Return the documents of a scope and the links between them; of too many, those with the most links."""
     best = ranked(connection, degrees(connection, *scope, _MOST_LINKS), *scope)[:limit]
-    rest, total = in_order(connection, *scope, limit + len(best))
-    missing = [id_ for id_ in rest if id_ not in set(best)]
-    return _NeighbourReader(connection).graph(dict.fromkeys([*best, *missing][:limit], 0), total)
+    rest = (each.id for each in documents.under(connection, *scope, limit + len(best), 0))
+    chosen = list(dict.fromkeys([*best, *rest]))[:limit]
+    return _NeighbourReader(connection).graph(dict.fromkeys(chosen, 0), documents.count_under(connection, *scope))
 
 
 class _NeighbourReader:

@@ -21,6 +21,7 @@ from gnod.search.ranking.fusion import UNRELATED
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.links import neighbours
+from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
@@ -73,7 +74,7 @@ def related(
     depth = limit + _SPARE
     only = filters._replace(excluded=filters.excluded | neighbours.with_same_text(connection, document.id))
     every = _linked(connection, document.id)
-    linked = every.among(neighbours.passing(connection, every.ids(), only))
+    linked = every.among(documents.passing(connection, every.ids(), only))
     near, missing = _near(connection, nearest, document, served, only, depth, linked)
     others = linked.ids(depth) - near.keys()
     if missing and not others:

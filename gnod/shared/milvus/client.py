@@ -7,7 +7,7 @@ import logging
 import re
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from gnod import extras
 from gnod.config.shared_addresses import SharedAddress, in_brackets
@@ -44,20 +44,17 @@ _WORDS_OF_LOSS = (
 T = TypeVar("T")
 
 
-class Connect(NamedTuple):
-    """How to reach the engine. `relay`: the only way to it; it ends with the client."""
-
-    address: SharedAddress
-    relay: Relay
-    token: str = ""
-    timeout_s: float = DEFAULT_TIMEOUT_S
-
-
 class MilvusConnection:
-    """Connects with the first call. May be called in several threads."""
+    """Connects with the first call. May be called in several threads. `relay`: the only way to the server; it ends with
+    the connection."""
 
-    def __init__(self, connect: Connect) -> None:
-        self._connect = connect
+    def __init__(
+        self, address: SharedAddress, relay: Relay, token: str = "", timeout_s: float = DEFAULT_TIMEOUT_S
+    ) -> None:
+        self.address = address
+        self._relay = relay
+        self._token = token
+        self._timeout_s = timeout_s
         self._lock = threading.Lock()
         self._opened: Any = None
         self._is_closed = False
@@ -69,21 +66,20 @@ class MilvusConnection:
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
-        self._connect.relay.close()
+        self._relay.close()
 
     def call(self, method: str, *arguments: Any, **named: Any) -> Any:
         """Call a method of pymilvus's client. Raises Unreachable, NotPublished, NotLoaded, TokenRefused and
         EngineFailed; and EgressForbidden, before anything is sent."""
-        timeout_s = self._connect.timeout_s
-        return self.translated(lambda: getattr(self._client, method)(*arguments, timeout=timeout_s, **named))
+        return self.translated(lambda: getattr(self._client, method)(*arguments, timeout=self._timeout_s, **named))
 
     def make_database(self) -> None:
         """Create the database if it does not exist and the token permits it."""
-        name = self._connect.address.database
+        name = self.address.database
         client = self._client_of("")
         try:
-            if name not in self.translated(lambda: client.list_databases(timeout=self._connect.timeout_s)):
-                self.translated(lambda: client.create_database(name, timeout=self._connect.timeout_s))
+            if name not in self.translated(lambda: client.list_databases(timeout=self._timeout_s)):
+                self.translated(lambda: client.create_database(name, timeout=self._timeout_s))
         finally:
             client.close()
 
@@ -93,22 +89,22 @@ class MilvusConnection:
             if self._is_closed:
                 raise self._unreachable()
             if self._opened is None:
-                self._opened = self._client_of(self._connect.address.database)
+                self._opened = self._client_of(self.address.database)
             return self._opened
 
     def _client_of(self, database: str) -> Any:
         client = client_class()
-        address, relay, token, timeout_s = self._connect
+        address = self.address
         # The certificate must fit this name, and the server is called by it, although the connection goes to a Unix
         # socket.
         named = {"secure": True, "server_name": address.host} if address.is_encrypted else {}
         authority = {} if named else {"grpc.default_authority": f"{in_brackets(address.host)}:{address.port}"}
         return self.translated(
             lambda: client(
-                uri=relay.target,
-                token=token,
+                uri=self._relay.target,
+                token=self._token,
                 db_name=database,
-                timeout=min(timeout_s, _CONNECT_S),
+                timeout=min(self._timeout_s, _CONNECT_S),
                 dedicated=True,
                 grpc_options=_GRPC | authority,
                 **named,
@@ -117,7 +113,7 @@ class MilvusConnection:
 
     def translated(self, call: Callable[[], T]) -> T:
         """Call pymilvus. Raises EgressForbidden, Unreachable, NotPublished and EngineFailed."""
-        self._connect.relay.begin()
+        self._relay.begin()
         import grpc
         from pymilvus.exceptions import MilvusException
 
@@ -135,7 +131,7 @@ class MilvusConnection:
             raise self._unreachable() from error
 
     def _error(self, code: str, message: str) -> GnoError:
-        address = self._connect.address
+        address = self.address
         if any(word in code or word in message for word in _WORDS_OF_LOSS):
             return self._unreachable()
         if code == "101" or "not loaded" in message:
@@ -147,7 +143,7 @@ class MilvusConnection:
         return EngineFailed(f"{address} failed: {message}")
 
     def _unreachable(self) -> Unreachable:
-        address = self._connect.address
+        address = self.address
         return Unreachable(f"{address} did not answer in time", {"address": str(address)})
 
 

@@ -37,17 +37,20 @@ from gnod.shared.engine import (
     Vector,
     keys_below,
 )
-from gnod.shared.milvus.client import Connect, MilvusConnection, NotLoaded, TokenRefused, client_class
-from gnod.shared.milvus.expressions import any_of, begins_with, condition_of, quoted
+from gnod.shared.milvus.client import MilvusConnection, NotLoaded, TokenRefused, client_class
 from gnod.shared.milvus.rows import (
     FIELDS,
     NO_VECTOR,
     Row,
     RowSchema,
+    any_of,
+    begins_with,
+    condition_of,
     document_of,
     document_row,
     part_key,
     piece_rows,
+    quoted,
     text_row,
     text_rows,
 )
@@ -71,10 +74,9 @@ T = TypeVar("T")
 class MilvusEngine:
     """Connects with the first call. May be called in several threads."""
 
-    def __init__(self, connect: Connect) -> None:
-        self._address = connect.address
-        self._client = MilvusConnection(connect)
-        self._names = {kind: f"gnod_{kind}_{_escaped(connect.address.collection)}" for kind in _KINDS}
+    def __init__(self, connection: MilvusConnection) -> None:
+        self._client = connection
+        self._names = {kind: f"gnod_{kind}_{_escaped(connection.address.collection)}" for kind in _KINDS}
         self._kinds: list[str] | None = None
 
     # Reading
@@ -350,7 +352,7 @@ class MilvusEngine:
         try:
             return msgspec.json.decode(text, type=CollectionHeader)
         except msgspec.MsgspecError as error:
-            raise EngineFailed(f"{self._address} was written by another version of gnod: {error}") from error
+            raise EngineFailed(f"{self._client.address} was written by another version of gnod: {error}") from error
 
 
 def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 
@@ -32,24 +32,12 @@ MANIFEST = "manifest.json"
 _BLOCK = 512  # of a tar archive
 _PIECE = 1 << 20
 _SMALL = 4 * 1024 * 1024
+# The files of an archive, beside the manifest. The first one is required.
+PARTS = INDEX, CONFIG, MEMORIES
+_MOST_BYTES: dict[str, int | None] = {MANIFEST: _SMALL, INDEX: None, CONFIG: _SMALL, MEMORIES: None}
 
 OnProgress = Callable[[str, int, int | None], None]
 """Called with stage, done and total in bytes (None while unknown); may raise, which ends the work."""
-
-
-class ArchiveFile(NamedTuple):
-    """A file of an archive, beside the manifest."""
-
-    name: str
-    is_required: bool
-    max_bytes: int | None = None
-
-
-PARTS = (
-    ArchiveFile(INDEX, is_required=True),
-    ArchiveFile(CONFIG, is_required=False, max_bytes=_SMALL),
-    ArchiveFile(MEMORIES, is_required=False),
-)
 
 
 class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,7 +82,7 @@ def begins_like_one(path: Path) -> bool:
     """Return whether the file may be a backup, before it is overwritten."""
     try:
         with _opened(path) as file:
-            return _member(file.read(_BLOCK), path).name in {MANIFEST, *(part.name for part in PARTS)}
+            return _member(file.read(_BLOCK), path).name in _MOST_BYTES
     except (BackupRejected, StorageFailed):
         return False
 
@@ -103,18 +91,17 @@ def read(path: Path, folder: Path, on_progress: OnProgress) -> Manifest:
     """Write the parts into `folder`, under their names. Raises BackupRejected, whose message says why, and OSError."""
     manifest: Manifest | None = None
     found: dict[str, ArchiveMember] = {}
-    limits = {MANIFEST: _SMALL, **{part.name: part.max_bytes for part in PARTS}}
     with _opened(path) as file:
         total = os.fstat(file.fileno()).st_size
         while (block := _block(file, path)).strip(b"\0"):
             member = _member(block, path)
-            if member.name not in limits:
+            if member.name not in _MOST_BYTES:
                 raise _rejected(path, f"it holds {member.name[:80]!r}, which this version of gnod does not know")
             if not member.isreg():
                 raise _rejected(path, f"its {member.name} is not a regular file")
             if member.name in found or (manifest and member.name == MANIFEST):
                 raise _rejected(path, f"it holds {member.name} twice")
-            if member.size < 0 or member.size > (limits[member.name] or member.size):
+            if member.size < 0 or member.size > (_MOST_BYTES[member.name] or member.size):
                 raise _rejected(path, f"its {member.name} claims an impossible size")
             if member.size > total - file.tell():
                 raise _rejected(path, "it is truncated")
@@ -125,11 +112,11 @@ def read(path: Path, folder: Path, on_progress: OnProgress) -> Manifest:
             file.seek(-member.size % _BLOCK, os.SEEK_CUR)
     if manifest is None:
         raise _rejected(path, "it has no manifest; it is truncated, or was made by another program")
-    for part in PARTS:
-        if manifest.parts.get(part.name) != found.get(part.name):
-            raise _rejected(path, f"its {part.name} is damaged: its hash differs from the manifest")
-        if part.is_required and part.name not in found:
-            raise _rejected(path, f"it has no {part.name}")
+    for name in PARTS:
+        if manifest.parts.get(name) != found.get(name):
+            raise _rejected(path, f"its {name} is damaged: its hash differs from the manifest")
+    if INDEX not in found:
+        raise _rejected(path, f"it has no {INDEX}")
     return manifest
 
 

@@ -2,7 +2,7 @@
 
 `prepare` unpacks and checks the backup in a folder beside the index. `swap`, which runs while no database is open,
 writes the plan of moves and moves the files. `finish`, which runs at every start before the index is opened, continues
-after a crash. See restore_checks.py and restore_moves.py.
+after a crash. See restore_moves.py.
 """
 
 from __future__ import annotations
@@ -16,32 +16,28 @@ from typing import Literal, NamedTuple
 import apsw
 import msgspec
 
-from gnod.errors import GnoError, StorageFailed
+from gnod.config import load
+from gnod.errors import BackupRejected, DatabaseCorrupt, GnoError, NewerDatabase, OutdatedDatabase, StorageFailed
 from gnod.paths import IndexPaths
-from gnod.store.backup import archive, restore_checks, restore_moves, staging
+from gnod.store import index_schema
+from gnod.store.backup import archive, restore_moves, staging
 from gnod.store.backup.archive import Manifest, OnProgress
 from gnod.store.backup.restore_moves import Move
 from gnod.store.connection import Connection
 from gnod.store.database import Database
+from gnod.store.faults import translated
+from gnod.store.health.damage import has_lost_words
 from gnod.store.memory import memory_schema
+from gnod.store.schema import Schema, objects, objects_of, version_of
 from gnod.store.tables import changes
 
 _RESTORED = "restored_at"
 # Space for the manifest, a migration and SQLite's log.
 _ROOM = 32 * 1024 * 1024
-
+_PROGRESS_STEPS = 1_000_000
 ConfigFate = Literal["restored", "kept", "same", "none"]
 MemoriesFate = Literal["restored", "kept", "none"]
-
 _log = logging.getLogger(__name__)
-
-
-class RestoreChoices(NamedTuple):
-    """`config`, `memories`: replace existing ones. `keep_index`: keep the present index under another name."""
-
-    config: bool
-    memories: bool
-    keep_index: bool
 
 
 class PreparedRestore(NamedTuple):
@@ -57,38 +53,48 @@ class PreparedRestore(NamedTuple):
 
 
 def prepare(
-    places: IndexPaths, file: Path, options: RestoreChoices, *, now: datetime, on_progress: OnProgress
+    places: IndexPaths,
+    file: Path,
+    *,
+    config: bool,
+    memories: bool,
+    keep_index: bool,
+    now: datetime,
+    on_progress: OnProgress,
 ) -> PreparedRestore:
     """Unpack and check `file` in the staging folder, and upgrade it to this version. The caller clears the folder,
-    unless it calls `swap`. Raises BackupRejected, NewerDatabase, StorageFailed."""
+    unless it calls `swap`. Raises BackupRejected, NewerDatabase, StorageFailed.
+
+    `config`, `memories`: replace existing ones. `keep_index`: keep the present index under another name.
+    """
     folder = staging.path_of(places)
     manifest = _unpack(places, file, folder, on_progress)
-    index, config, memories = (folder / name for name in (archive.INDEX, archive.CONFIG, archive.MEMORIES))
-    restore_checks.check_index(index, file, on_progress)
-    config_is = _default_for_config(config, places.config_file)
+    new_index, new_config, new_memories = (folder / name for name in archive.PARTS)
+    _check(new_index, file, index_schema.SCHEMA, on_progress)
+    config_is = _default_for_config(new_config, places.config_file)
     memories_are: MemoriesFate = "none"
     moves = []
-    if config_is == "restored" or (config_is == "kept" and options.config):
-        restore_checks.check_config(config, file)
+    if config_is == "restored" or (config_is == "kept" and config):
+        _check_config(new_config, file)
         aside = _beside(places.config_file, now) if config_is == "kept" else None
         moves.append(Move(name=archive.CONFIG, target=str(places.config_file), aside=aside))
         config_is = "restored"
-    if memories.exists():
-        restore_checks.check_memories(memories, file, on_progress)
-        memories_are = "restored" if options.memories or not _has_memories(places.memory_database) else "kept"
+    if new_memories.exists():
+        _check(new_memories, file, memory_schema.SCHEMA, on_progress)
+        memories_are = "restored" if memories or not _has_memories(places.memory_database) else "kept"
     if memories_are == "restored":
         # Always kept under another name: a memory may be added until the move.
         aside = _beside(places.memory_database, now)
         moves.append(Move(name=archive.MEMORIES, target=str(places.memory_database), aside=aside))
-    aside = _beside(places.database, now) if options.keep_index else str(folder / f"{archive.INDEX}.before")
+    aside = _beside(places.database, now) if keep_index else str(folder / f"{archive.INDEX}.before")
     moves.append(Move(name=archive.INDEX, target=str(places.database), aside=aside))
     kept = [move.aside for move in moves if move.aside and Path(move.target).exists()]
-    if not options.keep_index:
+    if not keep_index:
         kept = [path for path in kept if path != aside]
     on_progress("upgrade", 0, None)
     if memories_are == "restored":
-        Database(memories, schema=memory_schema.SCHEMA, readers=1, use_knn=False).close()
-    return PreparedRestore(manifest, _upgrade(index, now), config_is, memories_are, moves, kept)
+        Database(new_memories, schema=memory_schema.SCHEMA, readers=1, use_knn=False).close()
+    return PreparedRestore(manifest, _upgrade(new_index, now), config_is, memories_are, moves, kept)
 
 
 def swap(places: IndexPaths, moves: list[Move]) -> None:
@@ -125,6 +131,72 @@ def _unpack(places: IndexPaths, file: Path, folder: Path, on_progress: OnProgres
         return archive.read(file, folder, on_progress)
     except OSError as error:
         raise StorageFailed(f"{file} cannot be unpacked to {folder}: {error.strerror}") from error
+
+
+def _check(path: Path, file: Path, expected: Schema, on_progress: OnProgress) -> None:
+    """Raise unless the database is intact, of gnod, and not newer. `file`: the backup, for the messages. Memories stay
+    encrypted; their key is not checked.
+
+    A backup is untrusted. Nothing in a database runs until its schema is known to equal gnod's own.
+    """
+
+    def going_on() -> bool:
+        on_progress("check", 0, None)
+        return False
+
+    def rejected(reason: str) -> BackupRejected:
+        return BackupRejected(f"{file} cannot be restored: its {expected.kind.noun} {reason}", {"file": str(file)})
+
+    connection = Connection(str(path))
+    try:
+        connection.set_progress_handler(going_on, _PROGRESS_STEPS)
+        # Nothing in the schema may run until it has been compared.
+        connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0")
+        if connection.pragma("application_id") != expected.kind.application_id:
+            raise rejected("is a database of another program")
+        version = version_of(connection, file, expected)
+        if version > expected.newest:
+            raise NewerDatabase(
+                f"{file} was made by a newer gnod (schema {version}, this one knows {expected.newest}); upgrade gnod"
+            )
+        if objects(connection) != objects_of(version, expected):
+            raise rejected("has tables, triggers or views that gnod does not create")
+        faults = [str(fault) for (fault,) in connection.execute("PRAGMA integrity_check (3)")]
+        if faults != ["ok"]:
+            raise rejected(f"is damaged ({faults[0][:200]})")
+        if connection.execute("PRAGMA foreign_key_check").fetchone():
+            raise rejected("is damaged (rows without the row that they belong to)")
+        if fault := "it is empty" if version == 0 else _unfindable(connection, expected):
+            raise rejected(f"is damaged ({fault})")
+    except OutdatedDatabase as error:
+        raise rejected("was made by a gnod from before the first release, with another schema") from error
+    except DatabaseCorrupt as error:
+        raise rejected("has no version") from error
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+        raise rejected(f"is damaged ({error})") from error
+    except apsw.Error as error:
+        with translated(path, expected.kind):
+            raise error
+    finally:
+        connection.close()
+
+
+def _unfindable(connection: Connection, expected: Schema) -> str | None:
+    """Return what SQLite does not check: whether searches find every document of an index."""
+    if expected is not index_schema.SCHEMA:
+        return None
+    connection.execute("INSERT INTO documents_fts (documents_fts, rank) VALUES ('integrity-check', 0)")
+    unfindable = "SELECT 1 FROM documents WHERE active AND id NOT IN (SELECT id FROM documents_fts_docsize)"
+    if connection.execute(unfindable).fetchone() or has_lost_words(connection):
+        return "documents that no search would find"
+    return None
+
+
+def _check_config(path: Path, file: Path) -> None:
+    try:
+        load.load(path)
+    except GnoError as error:
+        raise BackupRejected(f"{file} cannot be restored: its index.yml is faulty ({error.message})") from error
 
 
 def _default_for_config(config: Path, present: Path) -> ConfigFate:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 import msgspec
 
 from gnod import locations
-from gnod.store import keys, packing
-from gnod.store.connection import Connection
+from gnod.store import packing
+from gnod.store.connection import Connection, json_list
 from gnod.store.documents import described
 from gnod.store.keyword_index import fulltext
 from gnod.store.links import links
-from gnod.store.tables import definitions, scans, tags
+from gnod.store.tables import changes, definitions, scans, tags
 from gnod.store.tables.documents import DOCID_DIGITS, count_chunks, known_members
 from gnod.store.tables.records import FileStat, PreparedDocument, Terms
 
@@ -44,7 +44,7 @@ def put(
         "SELECT id, mirror_hash, active FROM documents WHERE collection_id = ? AND path = ?",
         (collection_id, path),
     ).fetchone()
-    mirror = keys.shortened(new.mirror_hash)
+    mirror = packing.short_key(new.mirror_hash)
     row = {
         "docid": "#" + new.source_hash[:DOCID_DIGITS],
         "source_hash": new.source_hash,
@@ -132,7 +132,7 @@ def invalidate_converted(connection: Connection, versions: str, is_current: Call
         " FROM documents d JOIN json_each(?) o ON o.value = d.converter)"
         " UPDATE documents SET mtime_ns = -1 WHERE (collection_id, path) IN"
         " (SELECT collection_id, path FROM outdated UNION SELECT collection_id, container FROM outdated)",
-        (msgspec.json.encode(outdated).decode(),),
+        (json_list(outdated),),
     )
     connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, ?)", (_CONVERTERS, versions))
     return len(outdated)
@@ -199,9 +199,33 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str]) -> int:
     return dropped
 
 
+def purge(connection: Connection) -> tuple[int, int]:
+    """Delete the rows of removed documents, and content and vectors without an active document. Returns how many
+    documents and contents."""
+    connection.execute("DELETE FROM documents WHERE NOT active")
+    removed = connection.changes()
+    changes.prune(connection)
+    scans.purge(connection)
+    contents = drop_orphans(connection, orphans(connection))
+    for table in ("content_vectors", "embedding_errors"):
+        connection.execute(f"DELETE FROM {table} WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)")
+    connection.execute("INSERT INTO documents_fts (documents_fts) VALUES ('optimize')")
+    return removed, contents
+
+
+def compact(connection: Connection) -> None:
+    """Return free pages to the file system. Outside a transaction; needs as much free space as the index takes."""
+    connection.execute("PRAGMA temp_store = FILE")  # VACUUM makes a copy of the index
+    try:
+        connection.execute("VACUUM")
+    finally:
+        connection.execute("PRAGMA temp_store = MEMORY")
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
 def _put_content(connection: Connection, new: PreparedDocument) -> int:
     """Store the text and its chunks, if they are not there. Returns how many chunks there are."""
-    mirror, rest = keys.shortened(new.mirror_hash), keys.rest_of(new.mirror_hash, new.markdown)
+    mirror, rest = packing.short_key(new.mirror_hash), packing.rest_of_hash(new.mirror_hash, new.markdown)
     text = packing.pack(connection, new.markdown)
     connection.execute(
         "INSERT INTO mirrors (mirror_hash, markdown, packed, title, digest_rest) VALUES (?, ?, ?, ?, ?)"
@@ -213,7 +237,7 @@ def _put_content(connection: Connection, new: PreparedDocument) -> int:
     connection.executemany(
         "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (mirror, seq, *msgspec.structs.astuple(chunk)[:-1], keys.shortened(chunk.embed_hash))
+            (mirror, seq, *msgspec.structs.astuple(chunk)[:-1], packing.short_key(chunk.embed_hash))
             for seq, chunk in enumerate(new.chunks)
         ),
     )

@@ -79,7 +79,7 @@ class StorageMonitor:
 
     def notes(self) -> list[str]:
         """Return a note for each quarantined index, until it is deleted."""
-        return [_note(each) for each in damage.quarantined(self._database.path)]
+        return [_note(*each) for each in damage.quarantined(self._database.path)]
 
     def _try_to_write(self) -> None:
         """After a failed write, find out whether writes work again."""
@@ -116,9 +116,9 @@ def _delete_companions(path: Path, opened: FileIdentity) -> None:
             path.with_name(path.name + suffix).unlink(missing_ok=True)
 
 
-def _note(aside: damage.Quarantined) -> str:
-    when = datetime.fromtimestamp(aside.path.stat().st_ctime).astimezone().strftime("%Y-%m-%d %H:%M")
+def _note(aside: Path, reason: damage.Reason) -> str:
+    when = datetime.fromtimestamp(aside.stat().st_ctime).astimezone().strftime("%Y-%m-%d %H:%M")
     return (
-        f"the index was {aside.reason} and rebuilt on {when}; the {aside.reason} file is {aside.path}: "
+        f"the index was {reason} and rebuilt on {when}; the {reason} file is {aside}: "
         "`gnoctl cleanup` deletes it and this message"
     )

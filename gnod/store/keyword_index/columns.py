@@ -1,4 +1,5 @@
-"""How FTS5 stores the full-text table: the order of its columns, and its records of sizes, which are numbers of terms.
+"""What FTS5 stores in the full-text table: the order of its columns, its records of sizes, which are numbers of terms,
+and how often a document has a phrase.
 
 FTS5 writes two bytes more for each document of a word that is not in the first column, and nearly all are in the body.
 Everywhere else, weights and counts are in the order of `Terms`.
@@ -6,15 +7,31 @@ Everywhere else, weights and counts are in the order of `Terms`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from struct import Struct
+from weakref import WeakKeyDictionary
 
+import apsw
 import numpy as np
 from numpy.typing import NDArray
+
+from gnod.store.connection import Connection, json_list
 
 # The places of path, title and body among the columns, and of the columns in `Terms`: they are the same.
 ORDER = (2, 1, 0)
 BODY, TITLE = 0, 1
 _MOST_BYTES = 9  # the length of a varint; its last byte has eight bits
+# Up to this many documents are looked up one by one, which takes 30 µs each. More are found in all that the table says
+# of a phrase, which takes 1 µs for each document that has it.
+FEW = 50
+# Packs a row, and how often it has a phrase, by column.
+_PACK = Struct(f"=q{len(ORDER)}I").pack
+_OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, len(ORDER))])
+# Connections that have the SQL function note_counts, and the rows that it has noted.
+_noted: WeakKeyDictionary[Connection, list[bytes]] = WeakKeyDictionary()
+# The id of the record that has the totals.
+_AVERAGES = 1
 
 
 def column_sizes(record: bytes) -> Iterator[int]:
@@ -45,5 +62,44 @@ def lengths(records: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int
     return _summed(of_record, values, len(records)), _summed(of_record, values * in_title, len(records))
 
 
+def totals(connection: Connection) -> tuple[int, int]:
+    """Return the number of documents in the full-text table, and of their terms."""
+    record = connection.execute("SELECT block FROM documents_fts_data WHERE id = ?", (_AVERAGES,)).get
+    rows, *lengths = column_sizes(record) if record else (0,)
+    return rows, sum(lengths)
+
+
+def counts(
+    connection: Connection, phrase: str, among: Sequence[int] | None
+) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
+    """Return documents with a phrase, and how often each column has it: of these, or of all (None)."""
+    noted = _noted.get(connection)
+    if noted is None:
+        noted = _noted[connection] = []
+        connection.register_fts5_function("note_counts", partial(_note_counts, noted.append))
+    noted.clear()
+    # The statements return no rows, because returning one would take as long as noting it.
+    select = "SELECT 1 FROM documents_fts WHERE documents_fts MATCH ? AND"
+    if among is None:
+        connection.execute(f"{select} note_counts(documents_fts)", (phrase,)).fetchone()
+    elif len(among) <= FEW:
+        for document in among:
+            connection.execute(f"{select} note_counts(documents_fts) AND rowid = ?", (phrase, document)).fetchone()
+    else:
+        # CASE, so that SQLite calls the function for these rows only.
+        case = "CASE WHEN rowid IN (SELECT value FROM json_each(?)) THEN note_counts(documents_fts) END"
+        listed = json_list(among)
+        connection.execute(f"{select} {case} AND rowid >= ?", (phrase, listed, among[0])).fetchone()
+    found = np.frombuffer(b"".join(noted), _OF_ROW)
+    noted.clear()
+    return found["id"], found["counts"][:, ORDER]
+
+
 def _summed(of_record: NDArray[np.int64], values: NDArray[np.float64], records: int) -> NDArray[np.int64]:
     return np.bincount(of_record, values, records).astype(np.int64)
+
+
+def _note_counts(note: Callable[[bytes], None], api: apsw.FTS5ExtensionApi, /) -> None:
+    # SQLite calls it for each row, and a common phrase has thousands.
+    first, second, third = api.phrase_locations(0)
+    note(_PACK(api.rowid, len(first), len(second), len(third)))

@@ -1,5 +1,6 @@
-"""Query the keyword index: what scores comes from the postings (gnod.store.keyword_index.postings), and FTS5 stores the
-terms and knows where they are. Must not depend on the query language.
+"""Query the keyword index: rank and count documents, with filters. What scores comes from the postings
+(gnod.store.keyword_index.postings), and FTS5 stores the terms and knows where they are. Must not depend on the query
+language.
 
 Score: BM25 (Robertson & Zaragoza 2009), k1 1.2, b 0.75, column weights below, larger is better. The weight of a phrase
 is Lucene's, log(1 + (N - n + 0.5) / (n + 0.5)). FTS5's own is 0 for a word in half of the documents or more, which in a
@@ -15,31 +16,31 @@ from typing import NamedTuple
 from weakref import WeakSet
 
 import apsw
-import msgspec
 import numpy as np
 
 from gnod import bm25
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.keyword_index import columns
 from gnod.store.keyword_index.columns import column_sizes
-from gnod.store.keyword_index.postings import feed, searching
-from gnod.store.keyword_index.postings.current_view import view_of
-from gnod.store.keyword_index.postings.searching import Conditions, RankedDocids
-from gnod.store.keyword_index.postings.view import AnyOf, WeighedPhrase
+from gnod.store.keyword_index.postings import feed
+from gnod.store.keyword_index.postings.segment import Numbers
+from gnod.store.keyword_index.postings.view import AnyOf, Matching, Scored, WeighedPhrase, view_of
+from gnod.store.tables import copies
+from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import Terms
 
 # In a large index, a word with less than this share of the weight of the query's rarest word is ignored: it is the
 # slowest and hardly changes the ranking (figures: docs/adr/0004-lexical-ranking.md).
 _LARGE = 1000
 _NEGLIGIBLE = 0.15
-
 _FUSED_NEGLIGIBLE = 0.05
 # The number of documents read before common words are ignored: about 10 ms.
 _WALK = 10_000
 # The full-text table reads this many postings in the time that it takes to look up a phrase in one document.
 _POSTINGS_OF_A_LOOKUP = 300
-
-
+# With filters, look up this many documents at first, then four times as many, and so on.
+_FIRST = 512
+_MORE = 4
 # This must be a filter ("+") and not a constraint: otherwise SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
 # Connections that have the SQL function body_positions.
@@ -75,6 +76,14 @@ class Weighed(NamedTuple):
         return self._replace(frequencies=[(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
 
 
+class Conditions(NamedTuple):
+    """What documents must pass: filters, a phrase of each required group, and none that is excluded."""
+
+    filters: Filters = Filters()
+    required: Sequence[AnyOf] = ()
+    excluded: AnyOf = ()
+
+
 class FulltextMatches(NamedTuple):
     """`best`: ids and scores of the best documents. `whole`: documents with every word, all such among the best.
     `total`: how many match; copies count once."""
@@ -105,7 +114,7 @@ def store(connection: Connection, terms: dict[int, Terms]) -> None:
         "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
         ((id_, each.filepath, each.title, each.body) for id_, each in terms.items()),
     )
-    feed.add(connection, terms)
+    feed.note(connection, terms)
     terms.clear()
 
 
@@ -141,18 +150,18 @@ def search(
 ) -> FulltextMatches:
     """Return the best `depth` documents with at least one term that pass; ties are ordered by docid. `every_word`: a
     phrase of each of these groups makes a document whole."""
-    best = _ranked(connection, terms, bm25.COLUMN_WEIGHTS, depth, passing, thorough=False).best
+    best, _ = _ranked(connection, terms, bm25.COLUMN_WEIGHTS, depth, passing, thorough=False)
     whole = matching(connection, every_word, [id_ for id_, _ in best]) if every_word else set()
     if len(best) < depth:
         return FulltextMatches(best, whole, len(best))
     phrases = tuple(dict.fromkeys(phrase for term in terms for phrase, n in term.frequencies if n))
-    return FulltextMatches(best, whole, searching.count(connection, view_of(connection), phrases, passing))
+    return FulltextMatches(best, whole, _count(connection, phrases, passing))
 
 
 def survey(connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int) -> Survey:
     """Do as `search`, for fusion: ignore fewer common words, and also return the distribution of the scores."""
-    found = _ranked(connection, terms, bm25.FUSED_COLUMN_WEIGHTS, depth, passing, thorough=True)
-    return Survey(found.best, size(connection), found.total, found.total_of_roots, coverage(terms))
+    best, found = _ranked(connection, terms, bm25.FUSED_COLUMN_WEIGHTS, depth, passing, thorough=True)
+    return Survey(best, size(connection), found.total, found.total_of_roots, coverage(terms))
 
 
 def _ranked(
@@ -163,10 +172,17 @@ def _ranked(
     passing: Conditions,
     *,
     thorough: bool,
-) -> RankedDocids:
-    view = view_of(connection)
-    read = worth_reading(terms, view.size, thorough=thorough)
-    return searching.ranked(connection, view, _phrases(read), weights, depth, passing)
+) -> tuple[list[tuple[int, float]], Scored]:
+    """Return the ids and scores of the best documents that pass, ties ordered by docid; and what they are from."""
+    view, filters = view_of(connection), passing.filters
+    allowed = None
+    if passing.required or passing.excluded or filters.collections:
+        allowed = _in_collections(connection, view.matching(passing.required, passing.excluded), filters)
+    phrases = _phrases(worth_reading(terms, view.size, thorough=thorough))
+    least = None if _is_slow(filters) else depth + len(filters.excluded)
+    scored = view.scored(phrases, weights, least, allowed)
+    order = np.lexsort((scored.ids, scored.docids, -scored.scores))
+    return _cut(connection, scored.ids[order], scored.scores[order], filters, depth), scored
 
 
 def _phrases(terms: Sequence[Weighed]) -> list[WeighedPhrase]:
@@ -177,6 +193,41 @@ def _phrases(terms: Sequence[Weighed]) -> list[WeighedPhrase]:
             if n:
                 weights[text, languages] = weights.get((text, languages), 0.0) + term.weight
     return [WeighedPhrase(text, weight, languages) for (text, languages), weight in weights.items()]
+
+
+def _in_collections(connection: Connection, found: Matching, filters: Filters) -> Matching:
+    if not filters.collections:
+        return found
+    names = json_list(filters.collections)
+    rows = connection.execute("SELECT id FROM collections WHERE name IN (SELECT value FROM json_each(?))", (names,))
+    return found.in_collections([id_ for (id_,) in rows])
+
+
+def _is_slow(filters: Filters) -> bool:
+    """Tell whether there is a filter that the view does not know."""
+    return not filters._replace(collections=(), excluded=frozenset()).are_empty
+
+
+def _are_known(filters: Filters) -> bool:
+    """Tell whether the view alone tells which documents pass."""
+    return not (_is_slow(filters) or filters.excluded)
+
+
+def _cut(
+    connection: Connection, ids: Numbers, scores: Numbers, filters: Filters, depth: int
+) -> list[tuple[int, float]]:
+    """Return the first `depth` documents that pass the filters."""
+    if _are_known(filters):
+        return list(zip(ids[:depth].tolist(), scores[:depth].tolist(), strict=True))
+    found: list[tuple[int, float]] = []
+    start, size = 0, max(_FIRST, 2 * depth)
+    while start < len(ids) and len(found) < depth:
+        some = slice(start, start + size)
+        passing = set(_select(connection, "d.id", ids[some], filters))
+        pairs = zip(ids[some].tolist(), scores[some].tolist(), strict=True)
+        found += [(id_, score) for id_, score in pairs if id_ in passing]
+        start, size = start + size, size * _MORE
+    return found[:depth]
 
 
 def greatest_score(terms: Sequence[Weighed], documents: int) -> float:
@@ -199,7 +250,45 @@ def in_path(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int
 
 def ids(connection: Connection, phrases: AnyOf, passing: Conditions, limit: int) -> list[int]:
     """Return documents with one of the phrases that pass, unranked."""
-    return searching.ids(connection, view_of(connection), phrases, passing, limit)
+    found = _passing(connection, phrases, passing).ids()
+    if _are_known(passing.filters):
+        every: list[int] = found[:limit].tolist()
+        return every
+    return _select(connection, "d.id", found, passing.filters)[:limit]
+
+
+def _count(connection: Connection, phrases: AnyOf, passing: Conditions) -> int:
+    """Return how many documents have one of the phrases; copies count once."""
+    found = _passing(connection, phrases, passing)
+    if _are_known(passing.filters):
+        return found.size - _surplus(connection, found)
+    counted = "DISTINCT d.source_hash" if copies.exist(connection) else "*"
+    return _select(connection, f"count({counted})", found.ids(), passing.filters)[0]
+
+
+def _passing(connection: Connection, phrases: AnyOf, passing: Conditions) -> Matching:
+    """Return the documents with one of the phrases that pass, but for the filters that the view does not know."""
+    found = view_of(connection).matching([*passing.required, phrases], passing.excluded)
+    return _in_collections(connection, found, passing.filters)
+
+
+def _surplus(connection: Connection, found: Matching) -> int:
+    """Return how many of the documents are copies of others."""
+    if not copies.exist(connection):
+        return 0
+    rows = dict(connection.execute("SELECT document_id, source_hash FROM copies"))
+    among = np.intersect1d(found.ids(), np.array(list(rows), np.int64), assume_unique=True).tolist()
+    return len(among) - len({rows[id_] for id_ in among})
+
+
+def _select(connection: Connection, what: str, ids: Numbers, filters: Filters) -> list[int]:
+    """Return something of those of the documents that pass the filters."""
+    where, values = filters.condition()
+    rows = connection.execute(
+        f"SELECT {what} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value WHERE {where}",
+        (json_list(ids.tolist()), *values),
+    )
+    return [int(value) for (value,) in rows]
 
 
 def body_positions(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[tuple[int, bytes]]:
@@ -212,7 +301,7 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
     if _is_common(connection, phrase, len(document_ids)):
         each = ((f"body : {phrase}", id_) for id_ in sorted(document_ids))
         return list(connection.executemany(f"{select} AND rowid = ?", each))
-    return list(connection.execute(f"{select} AND {_AMONG}", (f"body : {phrase}", _json(document_ids))))
+    return list(connection.execute(f"{select} AND {_AMONG}", (f"body : {phrase}", json_list(document_ids))))
 
 
 def with_long_bodies(connection: Connection, document_ids: Sequence[int], least: int) -> list[int]:
@@ -220,7 +309,7 @@ def with_long_bodies(connection: Connection, document_ids: Sequence[int], least:
     rows = connection.execute(
         "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value"
         " WHERE typeof(d.sz) = 'blob'",
-        (_json(document_ids),),
+        (json_list(document_ids),),
     )
     sizes = {document_id: list(column_sizes(record)) for document_id, record in rows}
     return [id_ for id_ in document_ids if sizes.get(id_) and sizes[id_][columns.BODY] >= least]
@@ -295,7 +384,3 @@ def coverage(terms: Sequence[Weighed]) -> float:
 
 def _positions_of_row(api: apsw.FTS5ExtensionApi, /, *_: apsw.SQLiteValue) -> bytes:
     return array("I", api.phrase_locations(0)[columns.BODY]).tobytes()
-
-
-def _json(numbers: Collection[int]) -> bytes:
-    return msgspec.json.encode(list(numbers))

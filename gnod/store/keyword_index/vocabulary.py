@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.postings.current_view import view_of
+from gnod.store.keyword_index.postings.view import view_of
 
 MIN_LETTERS, MAX_LETTERS = 3, 32
 # Read a range of first letters at a time: a long statement could not be interrupted, and would need more memory.

@@ -15,7 +15,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.link_names import ALIAS, END, EXTERNAL, names_of
 from gnod.store.tables.documents import in_scope
 from gnod.store.tables.records import Link, PreparedDocument
@@ -43,6 +43,8 @@ class StoredLink(NamedTuple):
     link: Link
 
 
+LinksPage = tuple[list[StoredLink], int]
+"""Some links, and how many there are in all."""
 Renamed = dict[tuple[int, str], tuple[int, str]]
 """By collection and name: the rank of the name, and the path of the document that had it."""
 
@@ -61,13 +63,6 @@ class OwnName(NamedTuple):
     collection_id: int
     rank: int
     has_equals: int
-
-
-class Incoming(NamedTuple):
-    """The links that lead to a document, or may, and how many there are in all."""
-
-    links: list[StoredLink]
-    total: int
 
 
 def put(connection: Connection, collection_id: int, document_id: int, path: str, new: PreparedDocument) -> None:
@@ -138,10 +133,11 @@ def best_names(connection: Connection, document_id: int) -> list[OwnName]:
     return [OwnName(*row) for row in rows]
 
 
-def incoming(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> Incoming:
-    """Return the links to a document, by the documents that they are in. The document's own are among them."""
+def incoming(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> LinksPage:
+    """Return the links to a document, by the documents that they are in, and how many there are in all. The document's
+    own are among them."""
     names = best_names(connection, document_id)
-    wanted = msgspec.json.encode(names).decode()
+    wanted = json_list(names)
     source = (
         "FROM json_each(?) w CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
         " AND l.reach >= w.value ->> 2"
@@ -157,20 +153,20 @@ def incoming(connection: Connection, document_id: int, limit: int = -1, offset: 
             for each in _rows(connection, select, (wanted, -1, 0))
             if document_id in [document.id for document in meant(connection, each)]
         ]
-        return Incoming(found[offset:][: limit if limit >= 0 else None], len(found))
+        return found[offset:][: limit if limit >= 0 else None], len(found)
     total = int(connection.execute(f"SELECT count(*) {source}", (wanted,)).get)
-    return Incoming(list(_rows(connection, select, (wanted, limit, offset))), total)
+    return list(_rows(connection, select, (wanted, limit, offset))), total
 
 
 def linking(connection: Connection, document_id: int) -> set[int]:
     """Return the documents with a link to a document."""
-    return {link.document_id for link in incoming(connection, document_id).links}
+    return {link.document_id for link in incoming(connection, document_id)[0]}
 
 
 def looking_for(connection: Connection, collection_id: int, keys: Collection[str]) -> Iterator[StoredLink]:
     """Yield the links that look for one of these names."""
     source = "FROM json_each(?) w CROSS JOIN links l ON l.collection_id = ? AND l.key = w.value"
-    values = (msgspec.json.encode(list(keys)).decode(), collection_id)
+    values = (json_list(keys), collection_id)
     return _rows(connection, f"SELECT {_FIELDS} {source}", values)
 
 
@@ -179,13 +175,14 @@ def linked(connection: Connection, document_id: int) -> set[int]:
     return {found.id for each in outgoing(connection, document_id) for found in meant(connection, each)}
 
 
-def unresolved(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> Incoming:
-    """Return the links that lead to no document, in order of paths: below a folder (of a collection), or all."""
+def unresolved(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> LinksPage:
+    """Return the links that lead to no document, in order of paths: below a folder (of a collection), or all; and how
+    many there are."""
     source, values = _below(connection, collection, prefix)
     source += f" AND l.reach <> {EXTERNAL} AND (l.key IS NULL OR NOT {_FOUND})"
     total = int(connection.execute(f"SELECT count(*) {source}", values).get)
     select = f"SELECT {_FIELDS} {source} ORDER BY c.name, d.path, l.seq LIMIT ? OFFSET ?"
-    return Incoming(list(_rows(connection, select, (*values, limit, offset))), total)
+    return list(_rows(connection, select, (*values, limit, offset))), total
 
 
 def with_fragment(connection: Connection, collection: str | None, prefix: str) -> Iterator[StoredLink]:

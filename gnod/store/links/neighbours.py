@@ -1,4 +1,5 @@
-"""Which documents links connect, and by how many. A link that may mean several documents does not connect any.
+"""Which documents links connect, and by how many, and which ones may mention another in their text. A link that may
+mean several documents does not connect any.
 
 The caller limits the number of links to read, because one note may have 100,000 of them.
 """
@@ -9,13 +10,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
+from gnod.store.link_names import ALIAS
 from gnod.store.links import links
 from gnod.store.links.links import BETTER, EQUAL
 from gnod.store.tables.documents import in_scope
-from gnod.store.tables.filters import Condition, Filters
 
 # A link `l` with the best of the names that it looks for.
 _LEADS = (
@@ -88,17 +87,9 @@ def ranked(connection: Connection, counts: Counter[int], collection: str | None,
     rows = connection.execute(
         "SELECT d.id, c.name, d.path FROM json_each(?) w CROSS JOIN documents d ON d.id = w.value"
         f" JOIN collections c ON c.id = d.collection_id WHERE d.active{where}",
-        (msgspec.json.encode(list(counts)).decode(), *values),
+        (json_list(counts), *values),
     )
     return [id_ for *_, id_ in sorted((-counts[id_], name, path, id_) for id_, name, path in rows)]
-
-
-def in_order(connection: Connection, collection: str | None, prefix: str, limit: int) -> tuple[list[int], int]:
-    """Return the first documents below a folder (of a collection), or of all, by path, and how many there are."""
-    where, values = in_scope(connection, collection, prefix)
-    source = f"FROM documents d JOIN collections c ON c.id = d.collection_id WHERE d.active{where}"
-    rows = connection.execute(f"SELECT d.id {source} ORDER BY c.name, d.path LIMIT ?", (*values, limit))
-    return [id_ for (id_,) in rows], int(connection.execute(f"SELECT count(*) {source}", values).get)
 
 
 def _outgoing(connection: Connection, document_id: int, most: int) -> list[LinkRow]:
@@ -122,7 +113,7 @@ def _incoming(connection: Connection, document_id: int, most: int) -> list[LinkR
             f"SELECT l.document_id, ?, {doubtful}, min(l.seq), count(*) FROM (SELECT {group}, l.seq FROM json_each(?) w"
             " CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
             f" AND l.reach >= w.value ->> 2 LIMIT ?) l WHERE l.document_id <> ? GROUP BY {group}",
-            (document_id, msgspec.json.encode(wanted).decode(), most, document_id),
+            (document_id, json_list(wanted), most, document_id),
         )
         found += [LinkRow(*row) for row in rows] if wanted else []
     return found
@@ -146,18 +137,12 @@ def cited_by(connection: Connection, ids: Collection[int], most: int) -> dict[in
         " CROSS JOIN links k ON k.document_id = w.value AND k.key IS NOT NULL LIMIT ?)"
         f" SELECT l.document_id, n.document_id FROM l {_LEADS} AND NOT EXISTS ({EQUAL})"
         " AND n.document_id <> l.document_id",
-        (msgspec.json.encode(list(ids)).decode(), most),
+        (json_list(ids), most),
     )
     found: dict[int, set[int]] = {}
     for source, target in rows:
         found.setdefault(source, set()).add(target)
     return found
-
-
-def passing(connection: Connection, ids: Collection[int], filters: Filters) -> list[int]:
-    """Return those of the documents that pass the filters."""
-    where, values = Condition(*filters.condition()).with_ids(ids)
-    return [id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)]
 
 
 def with_same_text(connection: Connection, document_id: int) -> frozenset[int]:
@@ -167,3 +152,47 @@ def with_same_text(connection: Connection, document_id: int) -> frozenset[int]:
         (document_id,),
     )
     return frozenset(id_ for (id_,) in rows)
+
+
+# The maximum number of documents with a very common name. Those with the first numbers are taken.
+_MOST = 20_000
+_MOST_LINKS = 100_000
+
+
+class MentionCandidate(NamedTuple):
+    id: int
+    path: str
+    mirror_hash: str
+    mime: str
+
+
+def candidates(connection: Connection, document_id: int, expression: str) -> tuple[list[MentionCandidate], bool]:
+    """Return the other documents of the same collection whose text matches an FTS5 expression, by path: first those
+    that do not link to the document; and whether there are more. Source code is left out, and so are all copies but
+    one."""
+    own = "FROM documents WHERE id = ?2"
+    rows = connection.execute(
+        "SELECT d.id, d.path, d.mirror_hash, d.mime FROM documents_fts CROSS JOIN documents d"
+        " ON d.id = documents_fts.rowid WHERE documents_fts MATCH ?1 AND d.converter NOT LIKE 'code/%'"
+        f" AND d.collection_id = (SELECT collection_id {own}) AND d.mirror_hash <> (SELECT mirror_hash {own}) LIMIT ?3",
+        (f"body : ({expression})", document_id, _MOST),
+    )
+    known = linking(connection, document_id, _MOST_LINKS)
+    found = sorted(map(MentionCandidate._make, rows), key=lambda each: (each.id in known, each.path))
+    first_copies = {each.mirror_hash: each for each in reversed(found)}
+    return list(reversed(first_copies.values())), len(found) == _MOST
+
+
+def links_in(connection: Connection, document_id: int) -> list[tuple[int, int]]:
+    """Return the ranges of the links in a document."""
+    rows = connection.execute("SELECT start, end FROM links WHERE document_id = ? AND start < end", (document_id,))
+    return [(start, end) for start, end in rows]
+
+
+def aliases(connection: Connection, document_id: int) -> list[str]:
+    """Return the aliases of a document, as names are compared."""
+    rows = connection.execute(
+        "SELECT DISTINCT name FROM names WHERE document_id = ? AND rank = ? ORDER BY name",
+        (document_id, ALIAS),
+    )
+    return [name for (name,) in rows]

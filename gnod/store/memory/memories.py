@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple
 
-import msgspec
-
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 
 
 class Namespace(NamedTuple):
@@ -100,18 +98,12 @@ def add_namespace(connection: Connection, lookup: bytes, sealed_name: bytes, now
 
 def rows(connection: Connection) -> list[MemoryRow]:
     """Return all memories, the oldest first."""
-    return [MemoryRow(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories ORDER BY id")]
+    return _select(connection)
 
 
 def named(connection: Connection, names: Collection[str]) -> list[MemoryRow]:
     """Return the memories with those names that exist."""
-    wanted = msgspec.json.encode(list(names)).decode()
-    return [
-        MemoryRow(*row)
-        for row in connection.execute(
-            f"SELECT {_COLUMNS} FROM memories WHERE name IN (SELECT value FROM json_each(?)) ORDER BY id", (wanted,)
-        )
-    ]
+    return _select(connection, "WHERE name IN (SELECT value FROM json_each(?))", json_list(names))
 
 
 def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[MemoryRow, bytes] | None:
@@ -124,7 +116,7 @@ def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple
 
 def bodies(connection: Connection, ids: Collection[int]) -> dict[int, StoredBody]:
     """Return the sealed bodies of those ids that exist."""
-    wanted = msgspec.json.encode(sorted(ids)).decode()
+    wanted = json_list(sorted(ids))
     found = connection.execute(
         "SELECT m.id, m.body, EXISTS (SELECT 1 FROM memories older WHERE older.superseded_by = m.id),"
         " newer.name, iif(newer.created_ms >= m.created_ms, newer.created_ms, newer.updated_ms), newer.body"
@@ -149,7 +141,7 @@ def insert(connection: Connection, row: NewRow) -> MemoryRow:
     )
     id_ = connection.last_insert_rowid()
     _put_topics(connection, id_, row.topics)
-    return MemoryRow(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint)
+    return _select(connection, "WHERE id = ?", id_)[0]
 
 
 def replace(connection: Connection, id_: int, row: NewRow) -> MemoryRow:
@@ -161,9 +153,7 @@ def replace(connection: Connection, id_: int, row: NewRow) -> MemoryRow:
     )
     connection.execute("DELETE FROM memory_topics WHERE memory_id = ?", (id_,))
     _put_topics(connection, id_, row.topics)
-    return MemoryRow(
-        *(id_, row.name, row.namespace_id, row.type, row.created_ms, row.updated_ms, row.fingerprint), row.superseded_by
-    )
+    return _select(connection, "WHERE id = ?", id_)[0]
 
 
 def supersede(connection: Connection, row: MemoryRow, type_: str, updated_ms: int, newer: str) -> MemoryRow:
@@ -195,15 +185,8 @@ def delete(connection: Connection, ids: Collection[int]) -> list[MemoryRow]:
                 (id_,),
             )
         )
-    connection.execute(
-        "DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))",
-        (msgspec.json.encode(sorted(ids)).decode(),),
-    )
-    left = msgspec.json.encode(sorted(older)).decode()
-    changed = connection.execute(
-        f"SELECT {_COLUMNS} FROM memories WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id", (left,)
-    )
-    return [MemoryRow(*row) for row in changed]
+    connection.execute("DELETE FROM memories WHERE id IN (SELECT value FROM json_each(?))", (json_list(sorted(ids)),))
+    return _select(connection, "WHERE id IN (SELECT value FROM json_each(?))", json_list(sorted(older)))
 
 
 def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequence[bytes]) -> list[int]:
@@ -237,6 +220,13 @@ def forget_vectors(connection: Connection, uri: str) -> None:
     connection.execute(
         "DELETE FROM memory_vectors WHERE model_id = (SELECT id FROM memory_models WHERE uri = ?)", (uri,)
     )
+
+
+def _select(connection: Connection, where: str = "", *values: object) -> list[MemoryRow]:
+    """Return memories, the oldest first."""
+    return [
+        MemoryRow(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories {where} ORDER BY id", values)
+    ]
 
 
 def _put_topics(connection: Connection, id_: int, lookups: Sequence[bytes]) -> None:

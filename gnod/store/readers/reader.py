@@ -23,8 +23,8 @@ from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
 from gnod.store.connection import Connection
 from gnod.store.database import open_reader
-from gnod.store.keyword_index.postings.current_view import in_snapshot
 from gnod.store.keyword_index.postings.versions import SharedPostings, folder_of
+from gnod.store.keyword_index.postings.view import in_snapshot
 
 READY = 0
 # A request has a number and a pickled piece of work. A request without work cancels the one with this number.

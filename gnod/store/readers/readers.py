@@ -53,8 +53,7 @@ class Readers:
         self._turns = Turns(most + 1)
         self._here = 0
         self._processes: set[_ReaderProcess] = set()
-        self._idle: list[_ReaderProcess] = []
-        self._freed_one = asyncio.Event()
+        self._idle: asyncio.LifoQueue[_ReaderProcess] = asyncio.LifoQueue()
         self._starting: asyncio.Task[None] | None = None
         self._rests_until = 0.0
         self._freed_at = 0.0
@@ -99,16 +98,11 @@ class Readers:
 
     async def _idle_process(self) -> _ReaderProcess | None:
         """Return a process without work; None if there is none for a moment."""
-        if self._idle:
-            return self._idle.pop()
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                while self._processes and not self._idle:
-                    self._freed_one.clear()
-                    await self._freed_one.wait()
+                return await self._idle.get()
         except TimeoutError:
-            pass
-        return self._idle.pop() if self._idle else None
+            return None
 
     async def _elsewhere(self, work: Callable[..., object], arguments: tuple[object, ...]) -> bytes | None:
         """Return the result as JSON; None where a process has none, or no process is free for a moment."""
@@ -123,11 +117,10 @@ class Readers:
             raise
 
     def _freed(self, process: _ReaderProcess) -> None:
-        self._freed_one.set()
         if process not in self._processes:
             return  # the process was ended on purpose
         if process.is_usable:
-            self._idle.append(process)
+            self._idle.put_nowait(process)
             self._end_later()
             return
         _log.warning("reader.ended", extra={"fields": {"pid": process.pid}})
@@ -165,12 +158,12 @@ class Readers:
         self._timer = None
         if (left := self._freed_at + self._idle_s - _now()) > 0:
             self._timer = asyncio.get_running_loop().call_later(left, self._end_idle)
-        elif self._idle and len(self._idle) == len(self._processes):
+        elif self._processes and self._idle.qsize() == len(self._processes):
             self._tasks.add(task := asyncio.create_task(self._end_all()))
             task.add_done_callback(self._tasks.discard)
 
     async def _end_all(self) -> None:
-        ending, self._processes, self._idle = self._processes, set(), []
+        ending, self._processes, self._idle = self._processes, set(), asyncio.LifoQueue()
         for process in ending:
             await process.end()
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.tables.records import SKIP_KINDS
 
 # More changes than are ever lost at once, in case the system clock goes back.
@@ -77,7 +77,7 @@ def leap(connection: Connection) -> None:
     connection.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'changes'", (first,))
     connection.execute(
         "INSERT OR REPLACE INTO schema_meta VALUES ('leaps', ?)",
-        (msgspec.json.encode(leaps[-_KEPT_LEAPS:]).decode(),),
+        (json_list(leaps[-_KEPT_LEAPS:]),),
     )
 
 
@@ -108,7 +108,7 @@ def read(connection: Connection, position: Position, collections: Collection[str
         f"SELECT h.clock, h.collection, h.path, d.docid, d.title, e.kind, e.message FROM changes h {_NOW}"
         " WHERE h.clock > ?1 AND (?2 = '[]' OR h.collection IN (SELECT value FROM json_each(?2)))"
         " ORDER BY h.clock LIMIT ?3",
-        (begin.clock, msgspec.json.encode(sorted(collections)).decode(), limit + 1),
+        (begin.clock, json_list(sorted(collections)), limit + 1),
     )
     changes = [IndexChange(*row) for row in rows]
     more = len(changes) > limit

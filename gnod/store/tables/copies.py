@@ -6,9 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
-import msgspec
-
-from gnod.store.connection import Connection, by_id
+from gnod.store.connection import Connection, by_id, json_list
 from gnod.store.tables.filters import Filters
 
 
@@ -48,7 +46,7 @@ def among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]:
         "SELECT d.id, d.source_hash, length(d.path), d.path, c.name, d.mirror_hash FROM json_each(?) wanted"
         " CROSS JOIN copies ON copies.document_id = wanted.value CROSS JOIN documents d ON d.id = copies.document_id"
         " CROSS JOIN collections c ON c.id = d.collection_id",
-        (msgspec.json.encode(list(ids)).decode(),),
+        (json_list(ids),),
     )
     return {id_: CopyGroup(source, (length, path, name), mirror) for id_, source, length, path, name, mirror in rows}
 
@@ -66,7 +64,7 @@ def others(connection: Connection, ids: Collection[int], filters: Filters) -> di
         " CROSS JOIN documents d ON d.docid = '#' || substr(copies.source_hash, 1, 8)"
         " AND d.source_hash = copies.source_hash AND d.id <> copies.document_id"
         f" CROSS JOIN collections c ON c.id = d.collection_id WHERE {where} ORDER BY length(d.path), d.path, c.name",
-        (msgspec.json.encode(list(ids)).decode(), *values),
+        (json_list(ids), *values),
     )
     found: defaultdict[int, list[CopyPath]] = defaultdict(list)
     for id_, *address in rows:

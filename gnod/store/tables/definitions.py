@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
 
 from gnod.store.connection import Connection
-from gnod.store.tables.filters import Condition, Filters
 from gnod.store.tables.records import StoredDefinition
 
 
@@ -42,8 +41,13 @@ def around(connection: Connection, document_id: int, line: int) -> StoredDefinit
 
 def of_document(connection: Connection, document_id: int, limit: int) -> list[StoredDefinition]:
     """Return the definitions of a document in their order; empty if there are more than `limit`."""
-    found = [place.definition for place in _select(connection, "document_id = ? LIMIT ?", (document_id, limit + 1))]
+    found = all_of(connection, document_id, limit + 1)
     return found if len(found) <= limit else []
+
+
+def all_of(connection: Connection, document_id: int, limit: int = -1) -> list[StoredDefinition]:
+    rows = _select(connection, "document_id = ? ORDER BY seq LIMIT ?", (document_id, limit))
+    return [place.definition for place in rows]
 
 
 def named(connection: Connection, name: str, part: str, limit: int) -> list[DefinitionSite]:
@@ -55,12 +59,6 @@ def named(connection: Connection, name: str, part: str, limit: int) -> list[Defi
         " WHERE instr(folded, ?) > 0 AND folded <> ? LIMIT ?)"
     )
     return exact + list(_select(connection, longer, (part, name, limit)))
-
-
-def passing(connection: Connection, ids: Collection[int], filters: Filters) -> set[int]:
-    """Return those of the documents that pass the filters."""
-    where, values = Condition(*filters.condition()).with_ids(ids)
-    return {id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)}
 
 
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[DefinitionSite]:

@@ -5,7 +5,7 @@ A removed document keeps one row (`active = 0`), for `why`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 from unicodedata import normalize
 
@@ -14,15 +14,19 @@ import msgspec
 from gnod import locations
 from gnod.disks.spellings import folded
 from gnod.locations import Locations, SourceLocation
-from gnod.store import keys
-from gnod.store.connection import Connection, by_id, from_any
+from gnod.store import packing
+from gnod.store.connection import Connection, by_id, from_any, json_list
 from gnod.store.link_names import PATH, key
+from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import ALL_PATHS, Between, FileStat, LogMark, LogPart, Unread
 from gnod.types import LineMap, format_uri
 
 # This many letters are enough to determine the script of a text.
 _SAMPLE_CHARACTERS = 200
 DOCID_DIGITS = 8
+# Longer texts are read one at a time, because a thousand of them would not fit into memory.
+SHORT_BYTES = 32 << 10
+_NO_TAGS = "[]"
 
 
 class KnownFile(msgspec.Struct, frozen=True, gc=False):
@@ -100,6 +104,20 @@ class DocumentRow(NamedTuple):
         return format_uri(self.collection, self.path)
 
 
+class Columns(NamedTuple):
+    """What a hit shows of its document: fields of the same names on the wire."""
+
+    tags: Sequence[str] = ()
+
+
+class Shown(NamedTuple):
+    """`text` is None where it is long. `is_code`: it has definitions."""
+
+    columns: Columns
+    is_code: bool
+    text: str | None
+
+
 _COLUMNS = (
     "d.id, c.name, c.path, d.path, d.docid, d.source_hash, d.size, d.mtime_ns, d.inode, d.ctime_ns, d.mirror_hash,"
     " d.title, d.mime, d.converter, d.language, d.dated, d.dated_by, d.metadata, d.line_map, d.locations, d.active,"
@@ -143,7 +161,7 @@ def known_members(connection: Connection, collection_id: int, containers: Collec
         "SELECT d.container, d.path, CASE WHEN d.mtime_ns >= 0 THEN d.source_hash ELSE '' END FROM json_each(?2) wanted"
         " CROSS JOIN documents d ON d.collection_id = ?1 AND d.container = wanted.value AND d.container IS NOT NULL"
         " WHERE d.active",
-        (collection_id, msgspec.json.encode(list(containers)).decode()),
+        (collection_id, json_list(containers)),
     )
     found: dict[str, dict[str, str]] = {}
     for container, path, source_hash in rows:
@@ -187,7 +205,7 @@ def known_files(connection: Connection, collection_id: int, paths: Collection[st
         " FROM json_each(?2) wanted"
         " CROSS JOIN documents d ON d.collection_id = ?1 AND d.path = wanted.value"
         " WHERE active AND container IS NULL",
-        (collection_id, msgspec.json.encode(list(paths)).decode()),
+        (collection_id, json_list(paths)),
     )
     return {
         path: KnownFile(FileStat(*stat), source_hash, bool(has_scans), bool(is_log))
@@ -242,9 +260,33 @@ def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, 
         " (SELECT substr(markdown, 1, ?2) FROM content WHERE mirror_hash = d.mirror_hash) END"
         " FROM json_each(?1) wanted CROSS JOIN documents d ON d.id = wanted.value"
         " CROSS JOIN collections c ON c.id = d.collection_id",
-        (msgspec.json.encode(sorted(ids)).decode(), _SAMPLE_CHARACTERS),
+        (json_list(sorted(ids)), _SAMPLE_CHARACTERS),
     )
     return {id_: (docid, collection, language, sample or "") for id_, docid, collection, language, sample in rows}
+
+
+def shown(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
+    """Return what a result shows of its documents, for all of them in one statement."""
+    # Texts are unpacked here. As a column of the view `content`, each one would also cost a call by SQLite.
+    rows = connection.execute(
+        "SELECT d.id,"
+        " (SELECT json_group_array(written) FROM"
+        " (SELECT written FROM tags WHERE document_id = d.id AND is_own ORDER BY tag)),"
+        " EXISTS (SELECT 1 FROM definitions WHERE document_id = d.id), m.packed, m.markdown"
+        " FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
+        " LEFT JOIN mirrors m ON m.mirror_hash = d.mirror_hash",
+        (json_list(ids),),
+    )
+    return {
+        id_: Shown(Columns(_tags(tags)), bool(is_code), _short(connection, packed, text))
+        for id_, tags, is_code, packed, text in rows
+    }
+
+
+def passing(connection: Connection, ids: Collection[int], filters: Filters) -> set[int]:
+    """Return those of the documents that pass the filters."""
+    where, values = filters.condition().with_ids(ids)
+    return {id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)}
 
 
 def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[DocumentRow]:
@@ -274,7 +316,7 @@ def markdown(connection: Connection, mirror_hash: str) -> str:
 def content_digest(connection: Connection, mirror_hash: str) -> str:
     """Return the hash of a mirror in hex."""
     row = connection.execute("SELECT digest_rest FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)).fetchone()
-    return keys.digest_of(mirror_hash, row[0], markdown(connection, mirror_hash)) if row else ""
+    return packing.hash_of_key(mirror_hash, row[0], markdown(connection, mirror_hash)) if row else ""
 
 
 def text_bytes(connection: Connection, mirror_hash: str) -> int:
@@ -287,22 +329,17 @@ def count_chunks(connection: Connection, mirror_hash: str) -> int:
     return int(connection.execute("SELECT count(*) FROM chunks WHERE mirror_hash = ?", (mirror_hash,)).get)
 
 
-def languages(connection: Connection) -> dict[str, int]:
-    """Return how many active documents there are of each language, most first; "" where it is not known."""
-    rows = connection.execute(
-        "SELECT coalesce(language, ''), count(*) AS n FROM documents WHERE active GROUP BY 1 ORDER BY n DESC, 1"
-    )
-    return {str(language): int(n) for language, n in rows}
-
-
 def distinct_languages(connection: Connection) -> list[str | None]:
     """Return the languages of the active documents; None where one is not known."""
     return [language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")]
 
 
 def count_by_language(connection: Connection) -> dict[str | None, int]:
-    """Return the number of active documents in each language."""
-    return dict(connection.execute("SELECT language, count(*) FROM documents WHERE active GROUP BY language"))
+    """Return the number of active documents in each language, most first; None where it is not known."""
+    rows = connection.execute(
+        "SELECT language, count(*) AS n FROM documents WHERE active GROUP BY 1 ORDER BY n DESC, 1"
+    )
+    return dict(rows)
 
 
 def spellings(connection: Connection, collection_id: int, paths: Iterable[str]) -> set[str]:
@@ -333,6 +370,16 @@ def rows_under(
 def _select(connection: Connection, where: str, values: tuple[object, ...]) -> Iterator[DocumentRow]:
     rows = connection.execute(f"SELECT {_COLUMNS} {_FROM} {where}", values)
     return (DocumentRow(*row) for row in rows)
+
+
+def _short(connection: Connection, packed: bytes | None, text: str | None) -> str | None:
+    if packed is not None:
+        return packing.unpack(connection, packed) if packing.size(packed) <= SHORT_BYTES else None
+    return text if text is not None and len(text) <= SHORT_BYTES else None
+
+
+def _tags(written: str) -> list[str]:
+    return [] if written == _NO_TAGS else msgspec.json.decode(written, type=list[str])
 
 
 def in_scope(connection: Connection, collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:

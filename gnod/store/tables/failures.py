@@ -156,24 +156,25 @@ def acknowledged(connection: Connection) -> dict[str, int]:
 
 def by_kind(connection: Connection) -> dict[str, Counter[str]]:
     """Return how many files of each collection failed, by kind; skipped files are among them."""
-    found: dict[str, Counter[str]] = {}
-    rows = connection.execute(
+    return _by_kind(
+        connection,
         "SELECT c.name, e.kind, count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
-        " GROUP BY 1, 2"
+        " GROUP BY 1, 2",
     )
-    for name, kind, n in rows:
-        found.setdefault(str(name), Counter())[str(kind)] = int(n)
-    return found
 
 
 def in_part(connection: Connection) -> dict[str, Counter[str]]:
     """Return how many documents of each collection are read in part, by the kind of what is missing; `members`: files
     inside them."""
-    found: dict[str, Counter[str]] = {}
-    rows = connection.execute(
-        f"SELECT c.name, iif({_IS_MEMBER}, 'members', part.value ->> 1), count(DISTINCT d.id) {_PARTS} GROUP BY 1, 2"
+    return _by_kind(
+        connection,
+        f"SELECT c.name, iif({_IS_MEMBER}, 'members', part.value ->> 1), count(DISTINCT d.id) {_PARTS} GROUP BY 1, 2",
     )
-    for name, kind, n in rows:
+
+
+def _by_kind(connection: Connection, select: str) -> dict[str, Counter[str]]:
+    found: dict[str, Counter[str]] = {}
+    for name, kind, n in connection.execute(select):
         found.setdefault(str(name), Counter())[str(kind)] = int(n)
     return found
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 from unicodedata import normalize
 
-import msgspec
+from gnod.store.connection import json_list
 
 
 class Condition(NamedTuple):
@@ -16,7 +16,7 @@ class Condition(NamedTuple):
     values: tuple[object, ...] = ()
 
     def with_ids(self, ids: Collection[int]) -> Condition:
-        listed = msgspec.json.encode(sorted(ids)).decode()
+        listed = json_list(sorted(ids))
         return Condition(f"d.id IN (SELECT value FROM json_each(?)) AND {self.where}", (listed, *self.values))
 
 
@@ -40,8 +40,8 @@ class Filters(NamedTuple):
     def are_empty(self) -> bool:
         return self == Filters()
 
-    def condition(self) -> tuple[str, tuple[object, ...]]:
-        """Return an SQL condition with its values. The filters are joined with AND."""
+    def condition(self) -> Condition:
+        """Return all filters as one condition."""
         conditions: list[str] = ["d.active"]
         values: list[object] = []
 
@@ -77,11 +77,11 @@ class Filters(NamedTuple):
         if self.until is not None:
             add("d.dated <= ?", self.until)
         if self.excluded:
-            listed = msgspec.json.encode(sorted(self.excluded)).decode()
+            listed = json_list(sorted(self.excluded))
             add("d.id NOT IN (SELECT value FROM json_each(?))", listed)
         for each in self.conditions:
             add(each.where, *each.values)
-        return " AND ".join(conditions), tuple(values)
+        return Condition(" AND ".join(conditions), tuple(values))
 
 
 def _marks(values: tuple[str, ...]) -> str:

@@ -6,9 +6,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
-import msgspec
-
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.tables.records import RecognisedPage, ScanReport
 
 _PENDING, _DONE, _FAILED = 0, 1, 2
@@ -25,13 +23,6 @@ class ScannedPage(NamedTuple):
     number: int
     collection: str
     root: str
-    path: str
-
-
-class ScannedFile(NamedTuple):
-    """An indexed file, relative to its collection's folder."""
-
-    collection: str
     path: str
 
 
@@ -69,7 +60,7 @@ def next_page(connection: Connection, except_of: Collection[str] = ()) -> Scanne
         " CROSS JOIN collections c ON c.id = d.collection_id"
         f" WHERE s.state = {_PENDING} AND s.source_hash NOT IN (SELECT value FROM json_each(?))"
         " ORDER BY s.source_hash, s.reader, s.page LIMIT 1",
-        (msgspec.json.encode(sorted(except_of)).decode(),),
+        (json_list(sorted(except_of)),),
     ).fetchone()
     return ScannedPage(*row) if row else None
 
@@ -106,8 +97,9 @@ def recognised(connection: Connection, document_id: int, number: int) -> Recogni
     return RecognisedPage(text=row[0], confidence=row[1], boxes=row[2] or b"") if row else None
 
 
-def outdated(connection: Connection) -> list[ScannedFile]:
-    """Return the files whose text lacks recognised pages, and that are complete or have many more."""
+def outdated(connection: Connection) -> list[tuple[str, str]]:
+    """Return the collections and paths of the files whose text lacks recognised pages, and that are complete or have
+    many more."""
     rows = connection.execute(
         "SELECT c.name, d.path FROM documents d INDEXED BY documents_with_scans"
         " JOIN collections c ON c.id = d.collection_id WHERE d.reader IS NOT NULL AND d.active"
@@ -116,7 +108,7 @@ def outdated(connection: Connection) -> list[ScannedFile]:
         f"   AND s.reader = d.reader AND s.state = {_PENDING})"
         f"  OR (SELECT count(*) FROM scanned_pages s WHERE {_USABLE}) - d.pages_used >= max({_PART}, d.pages_used))"
     )
-    return [ScannedFile(*row) for row in rows]
+    return list(rows)
 
 
 def progress(connection: Connection, collection: str, path: str) -> ScanProgress | None:

@@ -1,4 +1,5 @@
-"""Vectors in bulk, for copies in memory: all of a model, some by id, and changes.
+"""Read vectors: in bulk, for copies in memory; those of one document; and the nearest ones on disk, by the distance
+function of sqlite-vec, for vectors that do not fit in memory.
 
 `seq` numbers the changes of all models together. Only the last ones are kept (see index_schema).
 """
@@ -9,17 +10,17 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import chain, islice
 from typing import NamedTuple
 
-import msgspec
+import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, from_any, json_list
+from gnod.store.tables.filters import Condition
 
 # Vectors are stored in this type.
 DTYPE = np.dtype("<f4")
 # Read this many vectors for the mean of all.
 _AVERAGED = 4096
-
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
 Places = tuple[Ids, Ids, NDArray[np.int32]]
@@ -33,12 +34,14 @@ class VectorModel(NamedTuple):
     dimensions: int | None
 
 
-class Changes(NamedTuple):
-    """Ids of vectors that were added, deleted, or came to or left a document; None: too many changes since. `seq` is
-    the last change of all."""
+class EmbeddedPiece(NamedTuple):
+    """A piece of a document: `start` to `end` in the canonical text, and the headings above. A chunk without vectors is
+    one piece."""
 
-    seq: int
-    ids: list[int] | None
+    start: int
+    end: int
+    heading: str
+    vector: Vectors | None
 
 
 def models(connection: Connection) -> list[VectorModel]:
@@ -82,7 +85,7 @@ def by_ids(connection: Connection, model_id: int, ids: Collection[int]) -> tuple
     rows = connection.execute(
         "SELECT v.id, v.embedding FROM json_each(?) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
         " WHERE v.model_id = ?",
-        (msgspec.json.encode(sorted(ids)).decode(), model_id),
+        (json_list(sorted(ids)), model_id),
     )
     return _as_arrays(list(rows))
 
@@ -93,7 +96,7 @@ def places(connection: Connection, model_id: int, ids: Collection[int] | None = 
     wanted, bound = "content_vectors v", list[int | str]([model_id])
     if ids is not None:
         wanted = "json_each(?2) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
-        bound.append(msgspec.json.encode(sorted(ids)).decode())
+        bound.append(json_list(sorted(ids)))
     return _as_places(
         connection.execute(
             f"SELECT v.id, d.id, d.collection_id FROM {wanted} CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
@@ -111,7 +114,7 @@ def places_of(connection: Connection, model_id: int, document_ids: Collection[in
             " CROSS JOIN documents d ON d.id = wanted.value AND d.active"
             " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
             " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ?1",
-            (model_id, msgspec.json.encode(sorted(document_ids)).decode()),
+            (model_id, json_list(sorted(document_ids))),
         )
     )
 
@@ -120,7 +123,7 @@ def existing(connection: Connection, ids: Collection[int]) -> Ids:
     """Return those of the ids that are vectors, ascending."""
     rows = connection.execute(
         "SELECT id FROM content_vectors WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
-        (msgspec.json.encode(sorted(ids)).decode(),),
+        (json_list(sorted(ids)),),
     )
     return np.asarray([vector_id for (vector_id,) in rows], np.int64)
 
@@ -129,17 +132,85 @@ def last_change(connection: Connection) -> int:
     return int(connection.execute("SELECT coalesce(max(seq), 0) FROM vector_changes").get)
 
 
-def changes_since(connection: Connection, model_id: int, seq: int) -> Changes:
-    """Return the changes after `seq`; none when the snapshot is older."""
+def changes_since(connection: Connection, model_id: int, seq: int) -> tuple[int, list[int] | None]:
+    """Return the last change of all models, and the ids of the vectors of a model that were added, deleted, or came to
+    or left a document after `seq`; None: too many changes since. There are none when the snapshot is older."""
     last = last_change(connection)
     if last <= seq:
-        return Changes(seq, [])
+        return seq, []
     if int(connection.execute("SELECT min(seq) FROM vector_changes").get) > seq + 1:
-        return Changes(last, None)
+        return last, None
     rows = connection.execute(
         "SELECT DISTINCT vector_id FROM vector_changes WHERE seq > ? AND model_id = ?", (seq, model_id)
     )
-    return Changes(last, [vector_id for (vector_id,) in rows])
+    return last, [vector_id for (vector_id,) in rows]
+
+
+@from_any
+def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> list[EmbeddedPiece]:
+    """Return all pieces in order, with their vectors of that model, if any."""
+    rows = connection.execute(
+        "SELECT k.start, k.end, k.heading, v.start, v.end, v.embedding FROM chunks k"
+        " LEFT JOIN content_vectors v ON v.embed_hash = k.embed_hash"
+        " AND v.model_id = (SELECT id FROM embedding_models WHERE uri = ?)"
+        " WHERE k.mirror_hash = ? ORDER BY k.seq, v.start",
+        (uri, mirror_hash),
+    )
+    return [
+        EmbeddedPiece(
+            start + (first or 0),
+            end if last is None else min(start + last, end),
+            heading,
+            None if embedding is None else np.frombuffer(embedding, DTYPE),
+        )
+        for start, end, heading, first, last, embedding in rows
+    ]
+
+
+def load_extension(connection: Connection) -> str | None:
+    """Load sqlite-vec into a connection. Returns the reason if that fails."""
+    try:
+        import sqlite_vec
+
+        connection.enable_load_extension(True)
+        try:
+            connection.load_extension(sqlite_vec.loadable_path())
+        finally:
+            connection.enable_load_extension(False)
+    except ImportError:
+        return "the package sqlite-vec is not installed"
+    except (apsw.Error, AttributeError, OSError) as error:
+        return f"sqlite-vec does not load: {error}"
+    return None
+
+
+def has_extension(connection: Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM pragma_module_list WHERE name = 'vec0'").get)
+
+
+def nearest(connection: Connection, model_id: int, query: bytes, limit: int) -> list[tuple[int, float]]:
+    """Return the nearest vectors of a model, best first: ids and cosines."""
+    rows = connection.execute(
+        # Reading the table itself is faster than following an index into it.
+        "SELECT id, 1 - vec_distance_cosine(embedding, ?) AS cosine FROM content_vectors NOT INDEXED"
+        " WHERE model_id = ? ORDER BY cosine DESC LIMIT ?",
+        (query, model_id, limit),
+    )
+    return list(rows)
+
+
+def cosines_of_documents(
+    connection: Connection, model_id: int, query: bytes, condition: Condition
+) -> list[tuple[int, float]]:
+    """Return all vectors of the documents that pass, by their ids."""
+    rows = connection.execute(
+        "SELECT id, 1 - vec_distance_cosine(embedding, ?) FROM content_vectors WHERE id IN ("
+        "SELECT v.id FROM documents d CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
+        f" CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash AND v.model_id = ? WHERE {condition.where}"
+        ") ORDER BY id",
+        (query, model_id, *condition.values),
+    )
+    return list(rows)
 
 
 def _as_places(rows: Iterable[tuple[int, ...]]) -> Places:

@@ -6,17 +6,17 @@ record each change for copies in memory (vector_rows.py). Models are known by th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, cast
 
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed, ModelRejected
-from gnod.store import keys
-from gnod.store.connection import Connection
+from gnod.store import packing
+from gnod.store.connection import Connection, json_list
 from gnod.store.tables import counts
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
 
@@ -24,6 +24,9 @@ from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
 _DOCUMENT_CHARACTERS = 100_000
 # This many chunks of a document stand for it in a comparison with others.
 _BEGINNING = 32
+# Spend at most this share of the time on counting.
+SHARE = 0.02
+_PAUSED = "embedding_paused"
 
 
 class PendingChunk(NamedTuple):
@@ -62,16 +65,6 @@ class Coverage(NamedTuple):
     failed: int
     in_brief: int
     in_full: int
-
-
-class _Left(NamedTuple):
-    """What a model has not embedded, by collection: chunks, those that failed, documents of which something is left,
-    and documents without any vector."""
-
-    pending: Mapping[str, int]
-    failed: Mapping[str, int]
-    documents: Mapping[str, int]
-    beginnings: Mapping[str, int]
 
 
 _VECTOR_COLUMNS = "(model_id, embed_hash, start, end, line, last_line, embedding, is_brief)"
@@ -153,6 +146,28 @@ def count_pending(connection: Connection, uri: str, collections: Sequence[str]) 
     )
 
 
+class PendingCounts:
+    """How many texts are pending, for every search: counting very many takes longer than the search, so a count is kept
+    for a while. The first pending text is noticed at once. Any thread may use it."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        # Counts, with `last_arrival` as it was, and until when they are kept.
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[int, int, float]] = {}
+
+    def of(self, connection: Connection, uri: str, collections: Sequence[str]) -> int:
+        """Return how many texts of these collections the model has not embedded. Where counting takes long, the number
+        may be some seconds old."""
+        key, arrived = (uri, tuple(collections)), last_arrival(connection)
+        number, arrived_before, until = self._known.get(key, (0, -1, 0.0))
+        if not (number or arrived_before == arrived) or self._clock() >= until:
+            started = self._clock()
+            number = count_pending(connection, uri, collections)
+            now = self._clock()
+            self._known[key] = number, arrived, now + (now - started) / SHARE
+        return number
+
+
 def put(
     connection: Connection,
     uri: str,
@@ -172,10 +187,10 @@ def put(
         connection.execute(
             f"INSERT INTO content_vectors {_VECTOR_COLUMNS} SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, 1"
             " WHERE EXISTS (SELECT 1 FROM unembedded WHERE embed_hash = ?2 AND model_id = ?1 AND brief_due)",
-            (model_id, keys.shortened(embed_hash), *piece[1:], _normalised(piece.vector)),
+            (model_id, packing.short_key(embed_hash), *piece[1:], _normalised(piece.vector)),
         )
     stored = 0
-    for embed_hash, pieces in ((keys.shortened(embed_hash), pieces) for embed_hash, pieces in chunks.items()):
+    for embed_hash, pieces in ((packing.short_key(embed_hash), pieces) for embed_hash, pieces in chunks.items()):
         wanted = connection.execute(
             "SELECT EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?1)"
             " AND NOT EXISTS (SELECT 1 FROM content_vectors WHERE embed_hash = ?1 AND model_id = ?2 AND NOT is_brief)",
@@ -199,7 +214,7 @@ def note_failed(connection: Connection, uri: str, embed_hash: str, message: str)
     connection.execute(
         "INSERT OR REPLACE INTO embedding_errors (model_id, embed_hash, message) SELECT ?1, ?2, ?3"
         " WHERE EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?2)",
-        (_model_id(connection, uri), keys.shortened(embed_hash), message),
+        (_model_id(connection, uri), packing.short_key(embed_hash), message),
     )
 
 
@@ -221,24 +236,41 @@ def forget_failed(connection: Connection, uri: str) -> None:
     )
 
 
+def is_embedding_paused(connection: Connection) -> bool:
+    return bool(connection.execute("SELECT count(*) FROM schema_meta WHERE key = ?", (_PAUSED,)).get)
+
+
+def pause_embedding(connection: Connection) -> None:
+    connection.execute("INSERT OR REPLACE INTO schema_meta VALUES (?, '1')", (_PAUSED,))
+
+
+def resume_embedding(connection: Connection) -> None:
+    connection.execute("DELETE FROM schema_meta WHERE key = ?", (_PAUSED,))
+
+
 def coverage(connection: Connection, wanted: Mapping[str, str | None]) -> list[Coverage]:
     """Return the coverage of each collection by its wanted model, in the order given. While very many chunks are
     pending, the numbers are estimated from a sample."""
     counted = counts.of_collections(connection)
     wordless = _shares(connection, "chunks k WHERE k.embed_hash = ''")
-    left: dict[str, _Left] = {}
-    for uri in filter(None, set(wanted.values())):
-        if known := model(connection, uri):
-            documents = sum(each.documents for each in counted.values())
-            left[uri] = _Left(
-                _pending_shares(connection, known.id),
-                _failed_shares(connection, known.id),
-                *_documents_left(connection, known.id, documents // _SAMPLED + 1),
-            )
-    return [
-        _covered(name, uri, counted.get(name, counts.CollectionCounts()), wordless.get(name, 0), left.get(uri or ""))
-        for name, uri in wanted.items()
-    ]
+    step = sum(each.documents for each in counted.values()) // _SAMPLED + 1
+    left = {
+        uri: (*_chunks_left(connection, known.id), *_documents_left(connection, known.id, step))
+        for uri in set(wanted.values())
+        if uri and (known := model(connection, uri))
+    }
+    found = []
+    for name, uri in wanted.items():
+        documents, _, chunks = counted.get(name, counts.CollectionCounts())
+        without_words = wordless.get(name, 0)
+        if uri in left:
+            pending, failed, unfinished, without = (shares.get(name, 0) for shares in left[uri])
+            embedded = max(chunks - without_words - pending - failed, 0)
+            done = embedded, failed, max(documents - without, 0), max(documents - unfinished, 0)
+        else:
+            done = 0, 0, 0, 0
+        found.append(Coverage(name, uri, chunks, without_words, *done))
+    return found
 
 
 def serving(connection: Connection) -> dict[str, str]:
@@ -289,7 +321,7 @@ def document_vectors(connection: Connection, ids: Collection[int], uri: str) -> 
         " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash AND k.seq < ?"
         " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash"
         " WHERE v.model_id = (SELECT id FROM embedding_models WHERE uri = ?)",
-        (msgspec.json.encode(sorted(ids)).decode(), _BEGINNING, uri),
+        (json_list(sorted(ids)), _BEGINNING, uri),
     )
     found: dict[int, list[Vectors]] = {}
     for id_, embedding in rows:
@@ -313,24 +345,6 @@ def _in_use(collections: Sequence[str]) -> str:
     return _IN_USE.format(marks=",".join("?" * len(collections)))
 
 
-def _covered(
-    name: str, uri: str | None, counted: counts.CollectionCounts, wordless: int, left: _Left | None
-) -> Coverage:
-    if left is None:
-        return Coverage(name, uri, counted.chunks, wordless, 0, 0, 0, 0)
-    pending, failed, documents, beginnings = (shares.get(name, 0) for shares in left)
-    return Coverage(
-        name,
-        uri,
-        counted.chunks,
-        wordless,
-        max(counted.chunks - wordless - pending - failed, 0),
-        failed,
-        max(counted.documents - beginnings, 0),
-        max(counted.documents - documents, 0),
-    )
-
-
 def _documents_left(connection: Connection, model_id: int, step: int) -> tuple[dict[str, int], dict[str, int]]:
     """Return of how many documents of each collection something is left, and how many have no vector, from one document
     in `step`."""
@@ -347,15 +361,13 @@ def _documents_left(connection: Connection, model_id: int, step: int) -> tuple[d
     return {name: rest for name, rest, _ in found}, {name: due for name, _, due in found}
 
 
-def _pending_shares(connection: Connection, model_id: int) -> dict[str, int]:
+def _chunks_left(connection: Connection, model_id: int) -> tuple[dict[str, int], dict[str, int]]:
+    """Return how many chunks of each collection are pending, and at how many the model failed."""
     total = int(connection.execute("SELECT count(*) FROM unembedded WHERE model_id = ?", (model_id,)).get)
     step = total // _SAMPLED + 1
-    shares = _shares(connection, f"unembedded u {_ITS_CHUNKS} WHERE u.id % {step} = 0 AND u.model_id = ?", model_id)
-    return {name: n * step for name, n in shares.items()}
-
-
-def _failed_shares(connection: Connection, model_id: int) -> dict[str, int]:
-    return _shares(connection, f"embedding_errors u {_ITS_CHUNKS} WHERE u.model_id = ?", model_id)
+    pending = _shares(connection, f"unembedded u {_ITS_CHUNKS} WHERE u.id % {step} = 0 AND u.model_id = ?", model_id)
+    failed = _shares(connection, f"embedding_errors u {_ITS_CHUNKS} WHERE u.model_id = ?", model_id)
+    return {name: n * step for name, n in pending.items()}, failed
 
 
 def _shares(connection: Connection, source: str, *values: int) -> dict[str, int]:

@@ -17,7 +17,7 @@ from gnod.search.meaning import candidate_documents
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
-from gnod.store.documents import collections, maintenance
+from gnod.store.documents import collections, writing
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
@@ -122,8 +122,8 @@ def test_after_any_history_nothing_is_stale(
             case ("collection", str(name)):
                 index.write(partial(collections.remove, name=name))
             case ("cleanup",):
-                index.write(maintenance.purge)
-                index.database.submit_maintenance(maintenance.compact).result()
+                index.write(writing.purge)
+                index.database.submit_maintenance(writing.compact).result()
             case ("reopen", bool(use_knn)):
                 index.close()
                 index = SmallIndex(path, use_knn=use_knn)

@@ -24,7 +24,7 @@ from gnod.child.child_setup import set_up_child, silence
 from gnod.child.process import command
 from gnod.store.keyword_index.postings import building
 from gnod.store.keyword_index.postings.building import Analyse, Request
-from gnod.store.keyword_index.postings.files import Damaged
+from gnod.store.keyword_index.postings.segment import Damaged
 
 # The process needs only one thread and few arenas.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
@@ -34,18 +34,9 @@ LEAST_CHARACTERS = 200_000
 _log = logging.getLogger(__name__)
 
 
-class Made(msgspec.Struct, frozen=True, tag="made"):
-    checksum: int
-
-
-class BuildFailed(msgspec.Struct, frozen=True, tag="failed"):
-    """`is_damage`: of the files that were read; else the system refused something."""
-
-    message: str
-    is_damage: bool
-
-
-_REPLIES: msgspec.msgpack.Decoder[Made | BuildFailed] = msgspec.msgpack.Decoder(Made | BuildFailed)
+Reply = int | tuple[str, bool]
+"""The checksum; or why it failed, and whether a file that was read is damaged. Else the system refused something."""
+_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
@@ -83,10 +74,11 @@ class Builder:
             except OSError as error:
                 _log.warning("postings.no_process", extra={"fields": {"reason": str(error)}})
                 return building.perform(request, self._analyse)
-            if isinstance(reply, Made):
-                return reply.checksum
+            if isinstance(reply, int):
+                return reply
             self.rest()  # the folder may have been replaced, which the process's sandbox does not allow for
-            raise ValueError(reply.message) if reply.is_damage else OSError(reply.message)
+            message, is_damage = reply
+            raise ValueError(message) if is_damage else OSError(message)
         raise OSError("the process that builds the postings ended")
 
     def rest(self) -> None:
@@ -131,7 +123,7 @@ class _BuilderProcess:
             self._channel.close()
             raise
 
-    def ask(self, request: Request) -> Made | BuildFailed:
+    def ask(self, request: Request) -> Reply:
         """Raises _Ended."""
         try:
             self._channel.sendall(frames.encode(request))
@@ -163,13 +155,13 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _reply(request: Request, analyse: Analyse) -> Made | BuildFailed:
+def _reply(request: Request, analyse: Analyse) -> Reply:
     try:
-        return Made(building.perform(request, analyse))
+        return building.perform(request, analyse)
     except (Damaged, ValueError, IndexError) as error:
-        return BuildFailed(f"{type(error).__name__}: {error}", is_damage=True)
+        return f"{type(error).__name__}: {error}", True
     except (OSError, MemoryError) as error:
-        return BuildFailed(f"{type(error).__name__}: {error}", is_damage=False)
+        return f"{type(error).__name__}: {error}", False
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 from gnod.store.connection import Connection
@@ -16,46 +15,30 @@ from gnod.store.tables.records import Terms
 
 # The maximum in characters: a few batches of a sync.
 _MOST = 32 * 1024 * 1024
-# By writer, the terms that its transaction has stored so far.
-_collected: WeakKeyDictionary[Connection, dict[int, Terms]] = WeakKeyDictionary()
-
-
-def collect(connection: Connection) -> None:
-    """Keep the terms that are stored from now on."""
-    _collected[connection] = {}
-
-
-def add(connection: Connection, terms: dict[int, Terms]) -> None:
-    if connection in _collected:
-        _collected[connection].update(terms)
-
-
-def take(connection: Connection) -> dict[int, Terms]:
-    """Return the terms that were stored since the last call."""
-    terms = _collected[connection]
-    _collected[connection] = {}
-    return terms
-
-
-class StoredTerms(NamedTuple):
-    """The terms of a document that a transaction stored. `clock`: the last one of that transaction; a document that
-    changed later has other terms."""
-
-    clock: int
-    terms: Terms
 
 
 class Feed:
-    """Any thread may use it. `wake` is set after each transaction."""
+    """`begin`, `note` and `committed` are for the writer's thread, the others for any. `wake` is set after each
+    transaction."""
 
     def __init__(self) -> None:
         self.wake = threading.Event()
         self._lock = threading.Lock()
+        self._noted: dict[int, Terms] = {}
         self._stored: deque[tuple[int, int, dict[int, Terms]]] = deque()
         self._characters = 0
 
-    def add(self, clock: int, terms: dict[int, Terms]) -> None:
+    def begin(self) -> None:
+        """Drop the terms of a transaction that failed."""
+        self._noted = {}
+
+    def note(self, terms: dict[int, Terms]) -> None:
+        """Note terms that the present transaction stores."""
+        self._noted.update(terms)
+
+    def committed(self, clock: int) -> None:
         """Keep the terms that a transaction stored, which advanced the clock to `clock`."""
+        terms = self._noted
         characters = sum(len(each.body) + len(each.title) + len(each.filepath) for each in terms.values())
         with self._lock:
             self._stored.append((clock, characters, terms))
@@ -64,16 +47,12 @@ class Feed:
                 self._drop_first()
         self.wake.set()
 
-    def up_to(self, clock: int) -> dict[int, StoredTerms]:
-        """Return the latest terms of the documents that were stored up to a clock: as far as they are known, since a
-        transaction may have been committed and its terms not be here yet."""
+    def up_to(self, clock: int) -> dict[int, tuple[int, Terms]]:
+        """Return the latest terms of the documents that were stored up to a clock, with the last clock of their
+        transaction: as far as they are known, since a transaction may have been committed and its terms not be here
+        yet. A document that changed later has other terms."""
         with self._lock:
-            return {
-                id_: StoredTerms(at, terms)
-                for at, _, stored in self._stored
-                if at <= clock
-                for id_, terms in stored.items()
-            }
+            return {id_: (at, terms) for at, _, stored in self._stored if at <= clock for id_, terms in stored.items()}
 
     def forget(self, clock: int) -> None:
         """Forget what was stored up to a clock."""
@@ -84,3 +63,17 @@ class Feed:
     def _drop_first(self) -> None:
         _, characters, _ = self._stored.popleft()
         self._characters -= characters
+
+
+# Of connections that write.
+_feeds: WeakKeyDictionary[Connection, Feed] = WeakKeyDictionary()
+
+
+def follow(connection: Connection, feed: Feed) -> None:
+    """Give a feed the terms that the connection stores from now on."""
+    _feeds[connection] = feed
+
+
+def note(connection: Connection, terms: dict[int, Terms]) -> None:
+    if feed := _feeds.get(connection):
+        feed.note(terms)

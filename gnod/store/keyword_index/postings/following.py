@@ -16,10 +16,9 @@ from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.keyword_index.postings import updating
 from gnod.store.keyword_index.postings.builder import Builder
-from gnod.store.keyword_index.postings.feed import Feed, take
-from gnod.store.keyword_index.postings.files import Damaged
+from gnod.store.keyword_index.postings.feed import Feed
+from gnod.store.keyword_index.postings.segment import Damaged
 from gnod.store.keyword_index.postings.versions import Postings
-from gnod.store.tables import changes
 
 # Changes within this time are taken in together. In a burst the time is longer, so that there are fewer segments to
 # merge.
@@ -46,7 +45,7 @@ class Following:
         self._idle_s = idle_s
         database.postings = postings
         postings.when_in_doubt = self._feed.wake.set
-        database.follow(self)
+        database.follow(self._feed)
         self._thread = threading.Thread(target=self._run, name="gnod-postings", daemon=True)
 
     def start(self) -> None:
@@ -63,11 +62,6 @@ class Following:
         self._feed.wake.set()
         if self._thread.is_alive():
             self._thread.join()
-
-    def before_commit(self, connection: Connection) -> Callable[[], None]:
-        clock = changes.present(connection).clock
-        terms = take(connection)
-        return lambda: self._feed.add(clock, terms)
 
     def _run(self) -> None:
         try:

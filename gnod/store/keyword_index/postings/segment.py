@@ -3,32 +3,33 @@ database or scores.
 
 The number of documents is limited, so that their numbers have 16 bits and all their scores fit into the cache of a
 processor. Data of documents is in memory, as numbers of the smallest type that fits. Terms and postings are read when
-they are needed.
+they are needed, piece by piece, and not mapped into memory: the memory of a process does not grow with what it reads,
+and a truncated file is an error instead of the end of the daemon.
 """
 
 from __future__ import annotations
 
+import os
+import zlib
 from bisect import bisect_left
 from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
+from weakref import finalize
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.store.keyword_index.postings.contents import (
-    COLUMNS,
-    OF_DOCUMENTS,
-    Contents,
-    CountTable,
-    Numbers,
-    code_of,
-    document_of,
-    posting,
-    term_of,
-)
-from gnod.store.keyword_index.postings.files import Damaged, File
-
+Numbers = NDArray[Any]
+COLUMNS = 3  # filepath, title, body
+TITLE = 1
+# The arrays that have one value for each document, by its number.
+OF_DOCUMENTS = ("ids", "docids", "collections", "stemmers", "lengths", "titles")
+# A posting is one number, which sorts postings by term, code and document.
+_DOCUMENT_BITS, _CODE_BITS = 16, 24
+MOST_DOCUMENTS = 1 << _DOCUMENT_BITS
 _ALIGNMENT = 8
 _MAGIC = b"gnodpost"
 # One term in this many is in memory.
@@ -36,6 +37,75 @@ _BLOCK = 64
 # A term never contains white space.
 _SEPARATOR = b" "
 _IN_MEMORY = (*OF_DOCUMENTS, "counts")
+_CHUNK = 1 << 20
+
+
+class Damaged(Exception):
+    """The files are not what was written."""
+
+
+class File:
+    """A segment's file, written once. It is open as long as this object lives, and may be deleted meanwhile. Any thread
+    may use it."""
+
+    def __init__(self, path: Path) -> None:
+        self.name = path.name
+        self._descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        finalize(self, os.close, self._descriptor)
+
+    def read(self, start: int, size: int) -> bytes:
+        """Raises Damaged where the file is shorter or cannot be read."""
+        try:
+            data = os.pread(self._descriptor, size, start) if size >= 0 else b""
+        except OSError as error:
+            raise Damaged(f"{self.name}: {error}") from error
+        if len(data) != size:
+            raise Damaged(f"{self.name}: truncated")
+        return data
+
+    def checksum(self) -> int:
+        """Return the checksum of all that the file has now."""
+        checksum = start = 0
+        while data := os.pread(self._descriptor, _CHUNK, start):
+            checksum = zlib.crc32(data, checksum)
+            start += len(data)
+        return checksum
+
+
+class Contents(NamedTuple):
+    """`ids`, `docids` (as `ordered_docid`), `collections`, `stemmers` (as `stemmer_number`), `lengths` and `titles` (in
+    terms) by document: documents have numbers in a segment, in the order of their ids. `words`: the terms, sorted.
+    `postings` (as `posting` makes them), sorted. A code is a row in `counts`, how often a term occurs in each
+    column."""
+
+    ids: Numbers
+    docids: Numbers
+    collections: Numbers
+    stemmers: Numbers
+    lengths: Numbers
+    titles: Numbers
+    words: list[bytes]
+    postings: NDArray[np.uint64]
+    counts: Numbers
+
+
+class CountTable:
+    """How often a term occurs in each column, one row for each code. Keeps what was computed of all rows, which takes
+    up to 90 µs: a query asks for each of its phrases."""
+
+    def __init__(self, counts: Numbers) -> None:
+        self._counts = counts
+        self._weighed: dict[tuple[float, ...], NDArray[np.float64]] = {}
+
+    def weighed(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
+        """Return the sum of each row, with a weight for each column."""
+        if weights not in self._weighed:
+            self._weighed[weights] = self._counts @ np.array(weights)
+        return self._weighed[weights]
+
+    @cached_property
+    def in_title(self) -> NDArray[np.bool_]:
+        return self._counts[:, TITLE] > 0
 
 
 class _Header(msgspec.Struct, frozen=True):
@@ -44,13 +114,6 @@ class _Header(msgspec.Struct, frozen=True):
     first_id: int
     postings: int
     arrays: dict[str, tuple[str, int]]
-
-
-class Record(NamedTuple):
-    """The postings of some terms: the numbers of documents, and a code for each."""
-
-    documents: Numbers
-    codes: Numbers
 
 
 class Segment:
@@ -94,10 +157,11 @@ class Segment:
         is_found = is_here[start:end] = self._ids[at] == within
         return is_here, at[is_found]
 
-    def record(self, term: bytes, *, is_prefix: bool = False) -> Record:
-        """Return the postings of a term, or of all terms that begin so. Raises Damaged and OSError."""
+    def record(self, term: bytes, *, is_prefix: bool = False) -> tuple[Numbers, Numbers]:
+        """Return the postings of a term, or of all terms that begin so: the numbers of documents, and a code for each.
+        Raises Damaged and OSError."""
         if self._texts is None:
-            return Record(np.empty(0, np.uint16), np.empty(0, np.uint8))
+            return np.empty(0, np.uint16), np.empty(0, np.uint8)
         return self._texts.record(*self._texts.range(term, is_prefix=is_prefix))
 
     def terms(self) -> list[bytes]:
@@ -111,15 +175,15 @@ class Segment:
         if alive is None:
             return sizes
         terms = np.repeat(np.arange(len(sizes)), sizes)
-        return np.bincount(terms[alive[self._texts.record(0, len(sizes)).documents]], minlength=len(sizes))
+        return np.bincount(terms[alive[self._texts.record(0, len(sizes))[0]]], minlength=len(sizes))
 
     def contents(self) -> Contents:
         """Return all of it."""
         postings = np.empty(0, np.uint64)
         if self._texts:
             sizes = self._texts.sizes()
-            every = self._texts.record(0, len(sizes))
-            postings = posting(np.repeat(np.arange(len(sizes)), sizes), every.codes, every.documents)
+            documents, codes = self._texts.record(0, len(sizes))
+            postings = posting(np.repeat(np.arange(len(sizes)), sizes), codes, documents)
         of_documents = (self.ids(), self.docids, self.collections, self.stemmers, self.lengths, self.titles)
         return Contents(*of_documents, self.terms(), postings, self.counts)
 
@@ -147,11 +211,11 @@ class _Texts:
         first, is_here = self._place(term)
         return first, self._place(term + b"\xff")[0] if is_prefix else first + is_here
 
-    def record(self, first: int, last: int) -> Record:
+    def record(self, first: int, last: int) -> tuple[Numbers, Numbers]:
         """Return the postings of the terms with these numbers."""
         starts = self._starts.part(first, last + 1)
         start, end = int(starts[0]), int(starts[-1])
-        return Record(self._documents.part(start, end), self._codes.part(start, end))
+        return self._documents.part(start, end), self._codes.part(start, end)
 
     def _place(self, term: bytes) -> tuple[int, bool]:
         """Return the number of the first term that is not below `term`, and whether it is this one."""
@@ -186,7 +250,21 @@ class _Array:
         return self._file.read(self._at + first * size, (last - first) * size)
 
 
-def encode(contents: Contents) -> list[bytes]:
+def write(path: Path, contents: Contents) -> int:
+    """Write a new file. Returns its checksum."""
+    checksum = 0
+    try:
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+            for part in _encoded(contents):
+                checksum = zlib.crc32(part, checksum)
+                file.write(part)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    return checksum
+
+
+def _encoded(contents: Contents) -> list[bytes]:
     """Return the contents of a segment's file, in parts."""
     first_id = int(contents.ids[0]) if len(contents.ids) else 0
     words = contents.words
@@ -226,6 +304,38 @@ def opened(file: File) -> Segment:
         return Segment(header.first_id, header.postings, in_memory, _Texts(arrays))
     except (ValueError, KeyError, TypeError, msgspec.MsgspecError) as error:
         raise Damaged(f"{file.name}: {type(error).__name__}: {error}") from error
+
+
+def posting(terms: Numbers, codes: Numbers, documents: Numbers) -> NDArray[np.uint64]:
+    """Return postings as numbers."""
+    found = terms.astype(np.uint64)
+    found <<= np.uint64(_CODE_BITS)
+    found |= codes.astype(np.uint64)
+    found <<= np.uint64(_DOCUMENT_BITS)
+    found |= documents.astype(np.uint64)
+    return found
+
+
+def term_of(postings: Numbers) -> Numbers:
+    return (postings >> np.uint64(_DOCUMENT_BITS + _CODE_BITS)).astype(np.int64)
+
+
+def code_of(postings: Numbers) -> Numbers:
+    return (postings >> np.uint64(_DOCUMENT_BITS)).astype(np.int64) & ((1 << _CODE_BITS) - 1)
+
+
+def document_of(postings: Numbers) -> Numbers:
+    return postings.astype(np.uint16)
+
+
+def ordered_docid(docid: str) -> int:
+    """Return a number that orders docids as text does: that of its eight hexadecimal digits."""
+    return int(docid[1:], 16)
+
+
+def tokens(stream: str) -> list[bytes]:
+    """Return the terms of a stream as FTS5 stores them (tokenizer `ascii`)."""
+    return stream.encode(errors="surrogatepass").lower().split()
 
 
 def _small(numbers: Numbers) -> Numbers:

@@ -15,17 +15,31 @@ import numpy as np
 
 from gnod.analysis.stemming import stemmer_number
 from gnod.store.connection import Connection
-from gnod.store.keyword_index.postings.building import Build, Merge, Perform, SegmentInput, SegmentPiece, Text
-from gnod.store.keyword_index.postings.current_view import in_snapshot, totals
-from gnod.store.keyword_index.postings.feed import Feed, StoredTerms
-from gnod.store.keyword_index.postings.merging import SegmentSize, worth_merging
+from gnod.store.keyword_index.columns import totals
+from gnod.store.keyword_index.postings import segment
+from gnod.store.keyword_index.postings.building import Build, Merge, Perform, SegmentInput, Text
+from gnod.store.keyword_index.postings.feed import Feed
 from gnod.store.keyword_index.postings.versions import ListedSegment, Postings, Version
+from gnod.store.keyword_index.postings.view import in_snapshot
 from gnod.store.tables import changes
 from gnod.store.tables.changes import Position
+from gnod.store.tables.records import Terms
 
 # The maximum number of documents in one update.
 MOST_DOCUMENTS = 4000
 _MOST_CHARACTERS = 16 * 1024 * 1024
+# A segment is merged with smaller ones that together have at least this part of its documents.
+LARGER = 2
+# A merge takes about 25 bytes of memory for each posting. A document of a few pages has a thousand postings.
+MOST_POSTINGS = 8_000_000
+
+
+class SegmentSize(NamedTuple):
+    """Of a segment: documents, how many of them are alive, and postings."""
+
+    documents: int
+    alive: int
+    postings: int
 
 
 class _ChangedTerms(NamedTuple):
@@ -84,7 +98,7 @@ def compact(postings: Postings, perform: Perform) -> bool:
     others = tuple(part for number, part in enumerate(newest.parts) if number not in chosen)
     if any(part.size for part in merged):
         path = postings.new_file()
-        pieces = [SegmentPiece(str(postings.folder / part.name), part.removed) for part in merged]
+        pieces = [(str(postings.folder / part.name), part.removed) for part in merged]
         checksum = perform(Merge(str(path), pieces, sum(sizes[number].postings for number in chosen)))
         others = (*others, postings.part(path, checksum))
     postings.publish(newest._replace(parts=others))
@@ -93,6 +107,25 @@ def compact(postings: Postings, perform: Perform) -> bool:
 
 def sizes_of(version: Version) -> list[SegmentSize]:
     return [SegmentSize(len(part.segment), part.size, part.segment.postings) for part in version.parts]
+
+
+def worth_merging(sizes: Sequence[SegmentSize]) -> list[int]:
+    """Return which segments to merge next, by their numbers; empty if no merge is needed. A search reads all segments,
+    so there should be few. None of those chosen is much larger than the smaller ones together, so a document is copied
+    only a few times. A segment that lost most of its documents is written again."""
+    order = sorted(range(len(sizes)), key=lambda number: sizes[number].alive)
+    for first, number in enumerate(order):
+        chosen, alive, postings = [number], sizes[number].alive, sizes[number].postings
+        for larger in order[first + 1 :]:
+            size = sizes[larger]
+            fits = alive + size.alive <= segment.MOST_DOCUMENTS and postings + size.postings <= MOST_POSTINGS
+            if not fits or size.alive > LARGER * alive:
+                break
+            chosen.append(larger)
+            alive, postings = alive + size.alive, postings + size.postings
+        if len(chosen) > 1 or sizes[number].alive < sizes[number].documents / 2:
+            return chosen
+    return []
 
 
 def _read(newest: Version, feed: Feed, connection: Connection) -> _FoundChanges | None:
@@ -127,7 +160,7 @@ def _changed(connection: Connection, clock: int) -> Sequence[_ChangedTerms]:
 
 
 def _documents(
-    connection: Connection, changed: Sequence[_ChangedTerms], known: dict[int, StoredTerms]
+    connection: Connection, changed: Sequence[_ChangedTerms], known: dict[int, tuple[int, Terms]]
 ) -> tuple[list[SegmentInput], int]:
     """Return the documents of the first changes, and of how many: until their terms are long enough."""
     found: list[SegmentInput] = []
@@ -135,9 +168,9 @@ def _documents(
     for each in changed:
         taken += 1
         if each.is_here:
-            stored = known.get(each.id)
-            is_latest = stored is not None and each.clock <= stored.clock
-            terms = stored.terms if stored and is_latest else None
+            stored_at, terms = known.get(each.id, (0, None))
+            if each.clock > stored_at:
+                terms = None
             text = _text(connection, each) if terms is None else None
             stemmer = stemmer_number(each.language)
             found.append(SegmentInput(each.id, each.docid, each.collection, stemmer, terms, text))

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple
 
@@ -22,9 +22,7 @@ from numpy.typing import NDArray
 
 from gnod import atomic_file
 from gnod.private import private_folder
-from gnod.store.keyword_index.postings.contents import Numbers
-from gnod.store.keyword_index.postings.files import Damaged, File
-from gnod.store.keyword_index.postings.segment import Segment, opened
+from gnod.store.keyword_index.postings.segment import Damaged, File, Numbers, Segment, opened
 
 # Increase it when the files change, or when some may be wrong: files of another format are built again.
 FORMAT = 5
@@ -107,6 +105,9 @@ class _Manifest(msgspec.Struct, frozen=True):
 class Postings:
     """`terms`: the version of the terms in them. Any thread may use it; one thread publishes."""
 
+    # Whether somebody else has verified what is read.
+    _is_verified = False
+
     def __init__(self, folder: Path, terms: int) -> None:
         self.folder = folder
         self._terms = terms
@@ -135,7 +136,8 @@ class Postings:
     def load(self) -> None:
         """Read what is in the folder, and verify it; nothing if that is of another version. Raises Damaged and
         OSError."""
-        self._take(partial(self._part, verified=True))
+        if found := self._read({}):
+            self._keep(found)
 
     def doubt(self) -> bool:
         """Say that files may be damaged. Returns whether somebody will verify them."""
@@ -150,15 +152,29 @@ class Postings:
             for part in self.newest.parts:
                 _verify(part.file, part.checksum)
 
-    def _take(self, part_of: Callable[[_VersionsFile], ListedSegment]) -> None:
+    def _read(self, known: Mapping[str, ListedSegment]) -> Version | None:
+        """Read what is in the folder, but for the segments that are known. Raises Damaged."""
         try:
             manifest = msgspec.json.decode((self.folder / _MANIFEST).read_bytes(), type=_Manifest)
         except FileNotFoundError:
-            return
+            return None
         except msgspec.DecodeError as error:
             raise Damaged(f"{_MANIFEST}: {error}") from error
-        if (manifest.format, manifest.terms) == (FORMAT, self._terms):
-            self._keep(Version(manifest.clock, manifest.floor, tuple(map(part_of, manifest.files))))
+        if (manifest.format, manifest.terms) != (FORMAT, self._terms):
+            return None
+        return Version(manifest.clock, manifest.floor, tuple(self._listed(file, known) for file in manifest.files))
+
+    def _listed(self, file: _VersionsFile, known: Mapping[str, ListedSegment]) -> ListedSegment:
+        try:
+            part = known.get(file.name)
+            if part is None or part.checksum != file.checksum:
+                path = self.folder / file.name
+                if not self._is_verified:
+                    _verify(File(path), file.checksum)
+                part = self.part(path, file.checksum)
+            return replace(part, alive=None).without(part.segment.ids(np.array(file.removed, np.intp)))
+        except (OSError, ValueError, IndexError, msgspec.MsgspecError) as error:
+            raise Damaged(f"{file.name}: {error}") from error
 
     def _keep(self, version: Version) -> None:
         now = time.monotonic()
@@ -200,18 +216,11 @@ class Postings:
             if path.name not in needed:
                 path.unlink(missing_ok=True)
 
-    def _part(self, file: _VersionsFile, *, verified: bool) -> ListedSegment:
-        try:
-            if verified:
-                _verify(File(self.folder / file.name), file.checksum)
-            part = self.part(self.folder / file.name, file.checksum)
-            return part.without(part.segment.ids(np.array(file.removed, np.intp)))
-        except (OSError, ValueError, IndexError, msgspec.MsgspecError) as error:
-            raise Damaged(f"{file.name}: {error}") from error
-
 
 class SharedPostings(Postings):
     """The postings that another process publishes, which has verified them. They are read again when they change."""
+
+    _is_verified = True
 
     def __init__(self, folder: Path, terms: int) -> None:
         super().__init__(folder, terms)
@@ -232,16 +241,11 @@ class SharedPostings(Postings):
             found = (self.folder / _MANIFEST).stat()
             if self._seen != (found.st_mtime_ns, found.st_ino):
                 known = {part.name: part for part in self.newest.parts} if self.newest else {}
-                self._take(partial(self._known_part, known))
+                if version := self._read(known):
+                    self._keep(version)
                 self._seen = found.st_mtime_ns, found.st_ino
         except (OSError, Damaged):  # they are being replaced, or were dropped
             self._versions, self._seen = [], None
-
-    def _known_part(self, known: Mapping[str, ListedSegment], file: _VersionsFile) -> ListedSegment:
-        part = known.get(file.name)
-        if part is None or part.checksum != file.checksum:
-            return self._part(file, verified=False)
-        return replace(part, alive=None).without(part.segment.ids(np.array(file.removed, np.intp)))
 
 
 def _verify(file: File | None, checksum: int) -> None:

@@ -1,46 +1,59 @@
 """The documents that a search sees: those of segments, without what changed since, and the rest as the full-text table
 has them. Counts and scores what these two say together.
 
+A connection reads the newest postings that its snapshot allows, and what changed after them. Both must agree with the
+full-text table about the number of documents and their lengths. Otherwise the view has only what the table says.
+
 Depends on FTS5's phrases; must not depend on filters or the query language.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache, partial
-from struct import Struct
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
-import apsw
-import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from gnod import bm25
 from gnod.analysis.stemming import MOST_STEMMERS, UNKNOWN_NUMBER, stemmer_number
-from gnod.caches import Computed
-from gnod.store.connection import Connection
+from gnod.store.connection import Connection, json_list
 from gnod.store.keyword_index import columns
-from gnod.store.keyword_index.postings.contents import COLUMNS, CountTable, Numbers, tokens
-from gnod.store.keyword_index.postings.segment import Segment
-from gnod.store.keyword_index.postings.versions import ListedSegment
+from gnod.store.keyword_index.columns import FEW
+from gnod.store.keyword_index.postings.segment import (
+    COLUMNS,
+    CountTable,
+    Damaged,
+    Numbers,
+    Segment,
+    ordered_docid,
+    tokens,
+)
+from gnod.store.keyword_index.postings.versions import ListedSegment, Postings, Version
+from gnod.store.tables import changes
+from gnod.store.tables.changes import Position
 
-# Up to this many documents are looked up one by one, which takes 30 µs each. More are found in all that the table says
-# of a phrase, which takes 1 µs for each document that has it.
-_FEW = 50
 _PATH = (1.0, 0.0, 0.0)
 # What the stem of one language counts in documents of another. There it is often that of another word, and sometimes
 # that of a related one.
 OTHER_LANGUAGE = 0.6
-# Packs a row, and how often it has a phrase, by column.
-_PACK = Struct(f"=q{COLUMNS}I").pack
-_OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, COLUMNS)])
-# Connections that have the SQL function note_counts, and the rows that it has noted.
-_noted: WeakKeyDictionary[Connection, list[bytes]] = WeakKeyDictionary()
-
 # Any of the phrases, in FTS5's syntax.
 AnyOf = tuple[str, ...]
+# Documents, with the records of their lengths where the full-text table has them.
+_SELECT = "SELECT d.id, d.docid, d.collection_id, d.language, s.sz FROM"
+_SIZES = "LEFT JOIN documents_fts_docsize s ON s.id = d.id AND typeof(s.sz) = 'blob'"
+_ALL = f"{_SELECT} documents d {_SIZES} WHERE d.active"
+_THESE = f"{_SELECT} json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value {_SIZES}"
+# The order is fixed, because SQLite would read all changes of each collection: 40 ms for a million.
+_CHANGED = (
+    f"{_SELECT} changes h CROSS JOIN collections c ON c.name = h.collection"
+    f" CROSS JOIN documents d ON d.collection_id = c.id AND d.path = h.path {_SIZES} WHERE h.clock > ?"
+)
+T = TypeVar("T")
 
 
 class WeighedPhrase(NamedTuple):
@@ -51,30 +64,15 @@ class WeighedPhrase(NamedTuple):
     languages: frozenset[str] | None = None
 
 
-class Phrase(NamedTuple):
-    terms: tuple[bytes, ...]
-    is_prefix: bool
-
-    @staticmethod
-    def of(written: str) -> Phrase:
-        return _phrases[written]
-
-
-def _phrase(written: str) -> Phrase:
-    text = written.removesuffix(" *")
-    return Phrase(tuple(tokens(text[1:-1].replace('""', '"'))), text != written)
-
-
-_phrases = Computed(_phrase)
-
-
 class Places(NamedTuple):
     """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `table`: how
-    often each column has it. `owners`: the place of each code's document; None: each document has one code."""
+    often each column has it. `terms`: how many the phrase has; 0: it is the beginning of a word. `owners`: the place of
+    each code's document; None: each document has one code."""
 
     documents: Numbers
     codes: Numbers
     table: CountTable
+    terms: int
     owners: Numbers | None = None
 
     def frequencies(self, weights: tuple[float, ...]) -> NDArray[np.float64]:
@@ -90,16 +88,8 @@ class Places(NamedTuple):
         return found
 
 
-class _InTitles(NamedTuple):
-    """Documents whose title has a phrase, with the phrase's weight and its number of terms."""
-
-    documents: Numbers
-    weight: float
-    terms: int
-
-
 class Scored(NamedTuple):
-    """The best documents, unordered; `docids` as `contents.ordered_docid` has them. `total` and `total_of_roots`: the
+    """The best documents, unordered; `docids` as `ordered_docid` makes them. `total` and `total_of_roots`: the
     sum of the scores of all documents of the view, and of their square roots."""
 
     ids: NDArray[np.int64]
@@ -165,7 +155,7 @@ class View:
     @property
     def is_nearly_complete(self) -> bool:
         """Tell whether segments have nearly all documents; so they will soon have the rest."""
-        return 0 < len(self._rest) <= min(_FEW, self.size // 2)
+        return 0 < len(self._rest) <= min(FEW, self.size // 2)
 
     def frequency(self, phrase: str) -> int:
         """Return in how many documents a phrase occurs."""
@@ -248,14 +238,13 @@ class View:
         """Return the scores of all documents of a part."""
         part, damping = self.parts[number], self._damping[number]
         scores = np.zeros(len(part.segment))
-        titled: list[_InTitles] = []
+        titled: list[tuple[Numbers, float, int]] = []
         for phrase in phrases:
             found = self._find(part, phrase.text)
             gained = bm25.damped(found.frequencies(weights), damping.take(found.documents))
             scores[found.documents] += self._weight(part, phrase, found) * gained
-            parsed = Phrase.of(phrase.text)
-            if not parsed.is_prefix:  # the whole word of a title is another word
-                titled.append(_InTitles(found.in_titles(), phrase.weight, len(parsed.terms)))
+            if found.terms:  # of the beginning of a word, the whole word of a title is another one
+                titled.append((found.in_titles(), phrase.weight, found.terms))
         _add_titles(scores, part.segment.titles, titled)
         return scores
 
@@ -275,43 +264,165 @@ class View:
         """Return where a phrase occurs in the documents of a part that are alive."""
         key = part.segment, phrase
         if key not in self._places:
-            parsed = Phrase.of(phrase)
-            if part.file is None or len(parsed.terms) != 1:
-                self._places[key] = self._in_table(part, phrase, parsed)
+            terms, is_prefix = _parsed(phrase)
+            if part.file is None or len(terms) != 1:
+                found = self._in_table(part, phrase, terms)
             else:
-                self._places[key] = _in_segment(part, parsed)
+                found = _in_segment(part, terms[0], is_prefix=is_prefix)
+            self._places[key] = found._replace(terms=0) if is_prefix else found
         return self._places[key]
 
-    def _in_table(self, part: ListedSegment, phrase: str, parsed: Phrase) -> Places:
+    def _in_table(self, part: ListedSegment, phrase: str, terms: Sequence[bytes]) -> Places:
         if phrase not in self._rows:
-            self._rows[phrase] = self._read(phrase, parsed)
+            self._rows[phrase] = self._read(phrase, terms)
         ids, counts = self._rows[phrase]
         is_here, numbers = part.segment.numbers_of(ids)
-        return _alive(part, Places(numbers, np.arange(len(numbers)), CountTable(counts[is_here])))
+        return _alive(part, Places(numbers, np.arange(len(numbers)), CountTable(counts[is_here]), len(terms)))
 
-    def _read(self, phrase: str, parsed: Phrase) -> tuple[Numbers, Numbers]:
+    def _read(self, phrase: str, terms: Sequence[bytes]) -> tuple[Numbers, Numbers]:
         """Return where the full-text table has a phrase: of one term, among the documents that segments lack."""
-        if not parsed.terms:
+        if not terms:
             return np.empty(0, np.int64), np.empty((0, COLUMNS), np.uint32)
         # A row with a phrase of several words is looked up as slowly as the table is read up to the first such row.
-        among = self._rest.tolist() if self._only_rest and len(parsed.terms) == 1 else None
-        ids, counts = _counts(self._connection, phrase, among)
+        among = self._rest.tolist() if self._only_rest and len(terms) == 1 else None
+        ids, counts = columns.counts(self._connection, phrase, among)
         order = np.argsort(ids)
         return ids[order], counts[order]
 
 
-def _add_titles(scores: NDArray[np.float64], titles: Numbers, found: Sequence[_InTitles]) -> None:
-    """Add what a title gives: the weight of its words in the query, by the share of the title that these are.
+@dataclass
+class _ViewReader:
+    """`postings`: None: the connection reads the full-text table alone. `kept`: the view that was used last, its clock,
+    and the version that it reads: segments are merged without a change of the database. `seen`: the view of the
+    snapshot that is read now; `is_one`: there is a snapshot."""
+
+    postings: Postings | None = None
+    kept: tuple[int, Version | None, View] | None = None
+    seen: View | None = None
+    is_one: bool = False
+
+
+_readers: WeakKeyDictionary[Connection, _ViewReader] = WeakKeyDictionary()
+
+
+def attach(connection: Connection, postings: Postings | None) -> None:
+    """Let the connection, which must be a reader, use postings."""
+    _readers[connection] = _ViewReader(postings)
+
+
+def view_of(connection: Connection) -> View:
+    """Return the view of the connection's snapshot."""
+    reader = _readers.setdefault(connection, _ViewReader())
+    if reader.seen is not None:
+        return reader.seen
+    clock = changes.present(connection).clock
+    version = reader.postings.up_to(clock) if reader.postings else None
+    if reader.kept is None or reader.kept[0] != clock or reader.kept[1] is not version:
+        reader.kept = clock, version, _view(connection, version, clock)
+    if reader.is_one:
+        reader.seen = reader.kept[2]
+    return reader.kept[2]
+
+
+def in_one_view(connection: Connection, work: Callable[[Connection], T]) -> T:
+    """Run a read in the transaction that is open; the postings are looked up once. Where these turn out to be damaged,
+    it runs again without them."""
+    reader = _readers.setdefault(connection, _ViewReader())
+    try:
+        with _one(reader):
+            return work(connection)
+    except (Damaged, IndexError):
+        postings = reader.postings
+        if postings is None or not postings.doubt():
+            raise
+        attach(connection, None)
+        try:
+            with _one(_readers[connection]):
+                return work(connection)
+        finally:
+            attach(connection, postings)
+
+
+def in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:
+    """Run a read that sees one state of the database."""
+    connection.execute("BEGIN")
+    try:
+        return in_one_view(connection, work)
+    finally:
+        # An interrupt may have ended the transaction.
+        if connection.in_transaction:
+            connection.execute("COMMIT")
+
+
+@contextmanager
+def sample(connection: Connection, ids: Collection[int], mean: float) -> Iterator[None]:
+    """Let keyword searches meanwhile see only these documents. They are scored as a part of others that are not here:
+    `mean` is the mean length of all."""
+    before = _readers.get(connection, _ViewReader())
+    listed = json_list(sorted(ids))
+    view = View(connection, [], _segment_of(list(connection.execute(_THESE, (listed,)))), mean=mean)
+    _readers[connection] = _ViewReader(seen=view, is_one=True)
+    try:
+        yield
+    finally:
+        _readers[connection] = before
+
+
+@contextmanager
+def _one(reader: _ViewReader) -> Iterator[None]:
+    """Let all reads meanwhile use the same view: they are in one transaction."""
+    reader.is_one = True
+    try:
+        yield
+    finally:
+        if reader.seen is not None:
+            reader.seen.forget()
+        reader.seen, reader.is_one = None, False
+
+
+def _view(connection: Connection, version: Version | None, clock: int) -> View:
+    before = Position(version.clock, version.floor) if version else None
+    if version and before and changes.catch_up(connection, before) == before:
+        changed = list(connection.execute(_CHANGED, (version.clock,))) if version.clock < clock else []
+        touched = np.array(sorted(id_ for id_, *_ in changed), np.int64)
+        parts = [part.without(touched) for part in version.parts] if changed else version.parts
+        view = View(connection, parts, _segment_of(changed))
+        if (view.size, view.length) == columns.totals(connection):
+            return view
+    return View(connection, [], _segment_of(list(connection.execute(_ALL))), only_rest=False)
+
+
+def _segment_of(rows: Sequence[tuple[Any, ...]]) -> Segment:
+    """Return the documents of rows that are in the full-text table, as a segment without postings: that table has
+    them."""
+    there = sorted(row for row in rows if row[-1])
+    ids, docids, collections, languages, records = zip(*there, strict=True) if there else [()] * 5
+    of_all, of_titles = columns.lengths(records)
+    return Segment.of_documents(
+        {
+            "ids": np.array(ids, np.int64),
+            "docids": np.array([ordered_docid(docid) for docid in docids], np.int64),
+            "collections": np.array(collections, np.int64),
+            "stemmers": np.array([stemmer_number(language) for language in languages], np.int64),
+            "lengths": of_all,
+            "titles": of_titles,
+        }
+    )
+
+
+def _add_titles(scores: Numbers, titles: Numbers, found: Sequence[tuple[Numbers, float, int]]) -> None:
+    """Add what a title gives: the weight of its words in the query, by the share of the title that these are. `found`:
+    documents whose title has a phrase, the weight of the phrase, and its number of terms.
 
     BM25 hardly distinguishes a title from a word that is frequent in the text: both saturate. But a title that the
     query covers says what the document is about.
     """
-    if not any(len(each.documents) for each in found):
+    if not any(len(documents) for documents, *_ in found):
         return
     weights, terms = np.zeros(len(scores)), np.zeros(len(scores))
-    for each in found:
-        weights[each.documents] += each.weight
-        terms[each.documents] += each.terms
+    for documents, weight, length in found:
+        weights[documents] += weight
+        terms[documents] += length
     titled = np.flatnonzero(terms)
     scores[titled] += bm25.COVERED_TITLE * weights[titled] * np.minimum(terms[titled] / titles[titled].clip(1), 1)
 
@@ -325,10 +436,16 @@ def _trust(languages: frozenset[str]) -> NDArray[np.float64]:
     return trust
 
 
-def _in_segment(part: ListedSegment, phrase: Phrase) -> Places:
-    found = part.segment.record(phrase.terms[0], is_prefix=phrase.is_prefix)
-    places = _alive(part, Places(found.documents.astype(np.intp), found.codes, part.segment.table))
-    if not phrase.is_prefix:
+def _parsed(phrase: str) -> tuple[list[bytes], bool]:
+    """Return the terms of a phrase in FTS5's syntax, and whether the last one is only the beginning of a word."""
+    text = phrase.removesuffix(" *")
+    return tokens(text[1:-1].replace('""', '"')), text != phrase
+
+
+def _in_segment(part: ListedSegment, term: bytes, *, is_prefix: bool) -> Places:
+    documents, codes = part.segment.record(term, is_prefix=is_prefix)
+    places = _alive(part, Places(documents.astype(np.intp), codes, part.segment.table, terms=1))
+    if not is_prefix:
         return places
     # Several terms may begin like this, and a document may have some of them.
     mask = _mask_of(part, [places.documents])
@@ -347,33 +464,3 @@ def _mask_of(part: ListedSegment, found: Iterable[Numbers]) -> NDArray[np.bool_]
     for documents in found:
         mask[documents] = True
     return mask
-
-
-def _counts(connection: Connection, phrase: str, among: Sequence[int] | None) -> tuple[Numbers, Numbers]:
-    """Return documents with a phrase, and how often each column has it: of these, or of all (None)."""
-    noted = _noted.get(connection)
-    if noted is None:
-        noted = _noted[connection] = []
-        connection.register_fts5_function("note_counts", partial(_note_counts, noted.append))
-    noted.clear()
-    # The statements return no rows, because returning one would take as long as noting it.
-    select = "SELECT 1 FROM documents_fts WHERE documents_fts MATCH ? AND"
-    if among is None:
-        connection.execute(f"{select} note_counts(documents_fts)", (phrase,)).fetchone()
-    elif len(among) <= _FEW:
-        for document in among:
-            connection.execute(f"{select} note_counts(documents_fts) AND rowid = ?", (phrase, document)).fetchone()
-    else:
-        # CASE, so that SQLite calls the function for these rows only.
-        case = "CASE WHEN rowid IN (SELECT value FROM json_each(?)) THEN note_counts(documents_fts) END"
-        listed = msgspec.json.encode(among).decode()
-        connection.execute(f"{select} {case} AND rowid >= ?", (phrase, listed, among[0])).fetchone()
-    found = np.frombuffer(b"".join(noted), _OF_ROW)
-    noted.clear()
-    return found["id"], found["counts"][:, columns.ORDER]
-
-
-def _note_counts(note: Callable[[bytes], None], api: apsw.FTS5ExtensionApi, /) -> None:
-    # SQLite calls it for each row, and a common phrase has thousands.
-    first, second, third = api.phrase_locations(0)
-    note(_PACK(api.rowid, len(first), len(second), len(third)))
