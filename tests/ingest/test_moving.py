@@ -167,7 +167,7 @@ def test_what_cannot_be_rewritten_is_listed_and_stays(tmp_path: Path) -> None:
     }
     vault = Vault(tmp_path, files)
     plan = vault.move("n.md", "a [1].md")
-    assert {(path, link.target) for path, link in plan.left} == {
+    assert {(link.path, link.target) for link in plan.left} == {
         ("latin.md", "n"),
         ("page.html", "n.md"),
         ("ok.md", "n"),
@@ -175,7 +175,7 @@ def test_what_cannot_be_rewritten_is_listed_and_stays(tmp_path: Path) -> None:
     assert {path: data for path, data in vault.files().items() if path != "a [1].md"} == {
         path: data if isinstance(data, bytes) else data.encode() for path, data in files.items() if path != "n.md"
     }
-    assert [path for path, _ in vault.plan("a/t.md", "a/s.md").left] == ["two.md"]
+    assert [link.path for link in vault.plan("a/t.md", "a/s.md").left] == ["two.md"]
 
 
 def test_refusals_change_nothing(tmp_path: Path) -> None:
@@ -338,7 +338,7 @@ def test_any_move_keeps_all_targets(drawn: tuple[dict[str, str], str, str]) -> N
         except (MoveConflict, Refused):
             assert vault.files() == content
             return
-        assert {link.problem for _, link in plan.left} <= {"it may lead to several files"}
+        assert {link.problem for link in plan.left} <= {"it may lead to several files"}
         lost = renamed(before, plan.old, plan.new) - vault.targets()
         assert all(len(targets) != 1 for _, targets, _ in lost)
         journal.undo(vault.journal)

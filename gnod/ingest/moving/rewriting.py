@@ -16,12 +16,11 @@ from typing import NamedTuple
 
 from gnod.ingest.links.extraction import MARKDOWN, SOURCES, found_in_source, found_in_text
 from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
-from gnod.ingest.moving.path_names import PathNames
-from gnod.ingest.moving.spelling import spellings, written_path
+from gnod.ingest.moving.naming import MovedPaths, spellings, written_path
 from gnod.ingest.text import frontmatter
 from gnod.ingest.text.canonical import canonicalise, with_line_map
 from gnod.ingest.text.outline import outline
-from gnod.store.link_names import ALIAS, OUTSIDE
+from gnod.store.link_names import OUTSIDE
 from gnod.types import LineMap, source_line
 
 FORMATS = SOURCES | {MARKDOWN}
@@ -34,23 +33,11 @@ _MARKS = (
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class MovedPaths(NamedTuple):
-    """Where links lead before and after a move, and the paths by id."""
-
-    before: PathNames
-    after: PathNames
-    old: Sequence[str]
-    new: Sequence[str]
-
-    def is_name_lost(self, target: LinkTarget) -> bool:
-        """Tell whether a name, as in Obsidian, was that of one file only, and will be that of several."""
-        is_name = target.reach == ALIAS
-        return is_name and self.before.is_unique(target.key) and not self.after.is_unique(target.key)
-
-
 class LeftLink(NamedTuple):
-    """A link that has to be changed by hand. `line`: from 1; 0 if it is not known."""
+    """A link that somebody has to change by hand. `path`: of its file before the move. `line`: from 1; 0 if it is not
+    known."""
 
+    path: str
     line: int
     target: str
     problem: str
@@ -62,11 +49,6 @@ class Edit(NamedTuple):
     start: int
     old: bytes
     new: bytes
-
-
-class Rewritten(NamedTuple):
-    edits: list[Edit]
-    left: list[LeftLink]
 
 
 class _Change(NamedTuple):
@@ -85,24 +67,23 @@ class _Failed(Exception):
     """A link cannot be rewritten; the message says why."""
 
 
-def rewrite(data: bytes, mime: str, id_: int, paths: MovedPaths) -> Rewritten:
-    """Return how the content of file `id_` changes, so that its links lead to the same files after the move.
-
-    Raises NotRewritable."""
+def rewrite(data: bytes, mime: str, number: int, paths: MovedPaths) -> tuple[list[Edit], list[LeftLink]]:
+    """Return how the content of a file changes, so that its links lead to the same files after the move, and the links
+    that cannot be changed. Raises NotRewritable."""
     decoded = _decoded(data)
     if decoded is None:
         raise NotRewritable("the file is not in UTF-8, or UTF-16 with a byte order mark")
     if mime not in FORMATS:
         raise NotRewritable("links in this format are not rewritten")
     mark, encoding, text = decoded
-    changes, left = _LinkChanges(text, mime, id_, paths).checked()
+    changes, left = _LinkChanges(text, mime, number, paths).checked()
     edits = []
     at, offset = 0, len(mark)
     for change in changes:
         offset += len(text[at : change.start].encode(encoding))
         at = change.start
         edits.append(Edit(offset, change.old.encode(encoding), change.new.encode(encoding)))
-    return Rewritten(edits, left)
+    return edits, left
 
 
 def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
@@ -131,11 +112,11 @@ def _decoded(data: bytes) -> tuple[bytes, str, str] | None:
 
 
 class _LinkChanges:
-    """The changes of one text. `id_`: of its file."""
+    """The changes of one text. `number`: of its file."""
 
-    def __init__(self, text: str, mime: str, id_: int, paths: MovedPaths) -> None:
-        self._text, self._mime, self._id, self._paths = text, mime, id_, paths
-        self._old, self._new = paths.old[id_], paths.new[id_]
+    def __init__(self, text: str, mime: str, number: int, paths: MovedPaths) -> None:
+        self._text, self._mime, self._paths = text, mime, paths
+        self._old, self._new = paths.old[number], paths.new[number]
         self._found = _FoundLinks(text, mime)
 
     def checked(self) -> tuple[list[_Change], list[LeftLink]]:
@@ -213,7 +194,7 @@ class _LinkChanges:
 
     def _left(self, number: int, problem: str) -> LeftLink:
         link = self._found.links[number]
-        return LeftLink(self._found.line(link.start), link.target, problem)
+        return LeftLink(self._old, self._found.line(link.start), link.target, problem)
 
 
 class _FoundLinks:
