@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gnod.freshness.events.factory import open_source
+from gnod.freshness.events import open_source
 from gnod.freshness.events.source import EventSource, FileEvents
 from tests.systems import needs_linux
 

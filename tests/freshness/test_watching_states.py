@@ -14,11 +14,11 @@ import pytest
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
 from gnod.disks.looks import Looks
-from gnod.freshness.events.factory import open_source
+from gnod.freshness.events import open_source
 from gnod.freshness.events.portable import PortableSource
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable, OnEvents
 from gnod.freshness.folder_watch import FolderWatch, OpenSource
-from gnod.freshness.scheduler import Clocks, SyncScheduler
+from gnod.freshness.scheduler import SyncScheduler, clocks, has_stood_still
 from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.scope import Scope
@@ -113,18 +113,17 @@ async def synced(folder: Path, open_source: OpenSource = open_source) -> AsyncIt
 
 
 def test_the_clocks_tell_when_the_process_or_the_machine_stood_still() -> None:
-    before = Clocks(awake=100.0, always=1000.0)
+    before = (100.0, 1000.0)  # of the clock that stops while the machine sleeps, and of the other one
     timings = SyncTimings()
-    assert not Clocks(103.0, 1003.0).stood_still_since(before, timings)
-    assert not Clocks(104.0, 1004.5).stood_still_since(before, timings)  # a little late, as on a busy machine
-    assert Clocks(103.0, 1603.0).stood_still_since(before, timings)  # the machine slept ten minutes
-    assert Clocks(163.0, 1063.0).stood_still_since(before, timings)  # the process was stopped for one
+    assert not has_stood_still(before, (103.0, 1003.0), timings)
+    assert not has_stood_still(before, (104.0, 1004.5), timings)  # a little late, as on a busy machine
+    assert has_stood_still(before, (103.0, 1603.0), timings)  # the machine slept ten minutes
+    assert has_stood_still(before, (163.0, 1063.0), timings)  # the process was stopped for one
 
 
 def test_clocks_go_on() -> None:
-    first, second = Clocks.now(), Clocks.now()
-    assert second.awake >= first.awake
-    assert second.always >= first.always
+    first, second = clocks(), clocks()
+    assert all(after >= before for before, after in zip(first, second, strict=True))
 
 
 def no_events(root: str, on_events: OnEvents) -> EventSource:
@@ -145,17 +144,17 @@ async def test_a_folder_without_events_is_walked_regularly(short_tmp: Path) -> N
 @pytest.mark.slow
 async def test_on_a_full_disk_changes_wait(short_tmp: Path) -> None:
     async with synced(short_tmp) as index:
-        await until(lambda: index.scheduler.pending().files == 0 and not index.scheduler.is_running)
+        await until(lambda: index.scheduler.pending_files() == 0 and not index.scheduler.is_running)
         index.hold_reason = "the disk is full"
         (index.notes / "a.md").write_text("# Zebra\n")
         await until(lambda: index.scheduler.watch_state("notes").reason == "the disk is full")
         await asyncio.sleep(4 * QUICK.check_every_s)
-        assert index.scheduler.pending().files == 1
+        assert index.scheduler.pending_files() == 1
         assert index.indexed() == []
         await index.scheduler.sync(["notes"])  # an explicit request is not held
         assert index.indexed() == ["a.md"]
         (index.notes / "b.md").write_text("# Lion\n")
-        await until(lambda: index.scheduler.pending().files == 1)
+        await until(lambda: index.scheduler.pending_files() == 1)
         index.hold_reason = None
         await until(lambda: index.indexed() == ["a.md", "b.md"])
         assert index.scheduler.watch_state("notes").reason is None
@@ -167,8 +166,8 @@ async def test_changes_that_the_watch_missed_are_synced_once_they_are_noted(shor
         notes = index.scheduler.collection("notes")
         await until(lambda: index.scheduler.watch_state("notes").mode == "events" and not notes.is_busy)
         notes.note_missed()
-        assert index.scheduler.pending().files == 1
-        await until(lambda: index.scheduler.pending().files == 0)
+        assert index.scheduler.pending_files() == 1
+        await until(lambda: index.scheduler.pending_files() == 0)
 
 
 @pytest.mark.slow
@@ -254,7 +253,7 @@ async def test_a_folder_that_answers_again_is_walked(short_tmp: Path, monkeypatc
         monkeypatch.setattr(os, "scandir", scan)
         (index.notes / "a.md").write_text("# Zebra\n")
         index.scheduler.collection("notes").rewatch()
-        await until(lambda: index.scheduler.pending().unavailable == ["notes"])
+        await until(lambda: index.scheduler.unavailable() == ["notes"])
         assert "has not answered since" in str(index.scheduler.watch_state("notes").reason)
         answers.set()
-        await until(lambda: index.indexed() == ["a.md"] and not index.scheduler.pending().unavailable)
+        await until(lambda: index.indexed() == ["a.md"] and not index.scheduler.unavailable())
