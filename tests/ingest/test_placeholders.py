@@ -11,7 +11,7 @@ import pytest
 
 from gnod.config.model import CollectionConfig
 from gnod.ingest.files.ignore import IgnoreFiles
-from gnod.ingest.files.placeholders import is_dataless, not_downloaded
+from gnod.ingest.files.unreadable import is_dataless, not_downloaded
 from gnod.ingest.files.walk import walk
 from gnod.ingest.workers.source_file import ReadFailed, read_source
 

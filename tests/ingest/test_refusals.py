@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from gnod.ingest.files.refusals import why_refused
+from gnod.ingest.files.unreadable import why_refused
 from tests.ingest.syncing import syncing
 from tests.small_index import SmallIndex
 

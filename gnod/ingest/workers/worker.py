@@ -21,7 +21,7 @@ from msgspec.structs import replace
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
-from gnod.ingest.files.placeholders import refuse_downloads
+from gnod.ingest.files.unreadable import refuse_downloads
 from gnod.ingest.workers import logs, messages
 from gnod.ingest.workers.confinement import Confinement
 from gnod.ingest.workers.jobs import (
