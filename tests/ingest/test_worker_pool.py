@@ -75,6 +75,8 @@ async def test_jobs_share_warm_workers() -> None:
         assert sum(worker.jobs for worker in workers) == 20
         assert {worker.state for worker in workers} == {"idle"}
         assert all(worker.resident_bytes > 1_000_000 for worker in workers)
+        lower = min(os.getpriority(os.PRIO_PROCESS, 0) + 10, 19)
+        assert {os.getpriority(os.PRIO_PROCESS, worker.pid) for worker in workers} == {lower}
 
 
 async def test_small_files_wait_for_the_first_worker() -> None:
