@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from gnod.analysis.markup import head_end, without_closing
@@ -74,29 +74,26 @@ def plain(heading: str) -> str:
     return _MARKS.sub(r"\2", _LINK.sub(r"\1", heading))
 
 
+def paths(headings: Iterable[Heading]) -> Iterator[tuple[Heading, ...]]:
+    """Yield each heading behind those that it is below, the highest first."""
+    path: tuple[Heading, ...] = ()
+    for heading in headings:
+        path = (*(above for above in path if above.level < heading.level), heading)
+        yield path
+
+
 def headings_above(text: str, at: int) -> list[str]:
     """Return the headings that a place is below, the highest first, as people read them; the one that it is in, too."""
-    line_end, head = text.find("\n", at), head_end(text)
-    above = text[:line_end] if line_end >= 0 else text
-    closed, end = _fences(above)
-    starts = [fence[0] for fence in closed]
-    path: list[Heading] = []
-    for match in reversed(_matches(above, end)):
-        if match.start("line") < head or (path and path[-1].level == 1):
-            break
-        is_above = not path or _level(match) < path[-1].level
-        if is_above and not _in_fence(match.start("line"), starts, closed):
-            path.append(_heading(match))
-    return [plain(each.text) for each in reversed(path)]
+    line_end = text.find("\n", at)
+    above = outline(text[:line_end] if line_end >= 0 else text, start=head_end(text)).headings
+    *_, path = ((), *paths(above))
+    return [plain(each.text) for each in path]
 
 
 def _heading(match: re.Match[str]) -> Heading:
-    text = match["text"].strip() if match["mark"][0] == "=" else without_closing(match["text"])
-    return Heading(match.start("line"), _level(match), text[:MAX_CHARACTERS])
-
-
-def _level(match: re.Match[str]) -> int:
-    return 1 if match["mark"][0] == "=" else len(match["mark"])
+    is_underlined = match["mark"][0] == "="
+    text = match["text"].strip() if is_underlined else without_closing(match["text"])
+    return Heading(match.start("line"), 1 if is_underlined else len(match["mark"]), text[:MAX_CHARACTERS])
 
 
 def _matches(text: str, end: int) -> list[re.Match[str]]:
