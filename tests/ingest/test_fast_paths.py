@@ -10,7 +10,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis import alphabets, prose, terms
-from gnod.analysis.markup import head_end
 from gnod.ingest.text import canonical, outline
 from gnod.ingest.text.canonical import canonicalise
 
@@ -95,15 +94,3 @@ def test_headings(text: str) -> None:
     underlined = [(m.start(), 1) for m in outline._UNDERLINED.finditer(text, 0, found.end)]
     outside = [each for each in sorted(atx + underlined) if not any(a <= each[0] < b for a, b in found.fences)]
     assert [(each.start, each.level) for each in found.headings] == outside
-
-
-@given(_TEXTS, st.integers(0, 200))
-@example("---\n# no\n---\n# a\n\n## b\n```\n# c\n```\n### d\n\ne\n\nf\n===\n## g\n", 40)
-def test_headings_above_a_place(text: str, place: int) -> None:
-    text = canonicalise(text)
-    at = min(place, len(text))
-    end = text.find("\n", at)
-    path: list[outline.Heading] = []
-    for each in outline.outline(text[:end] if end >= 0 else text, start=head_end(text)).headings:
-        path = [*(above for above in path if above.level < each.level), each]
-    assert outline.headings_above(text, at) == [outline.plain(each.text) for each in path]
