@@ -176,13 +176,13 @@ class Sync:
 
     async def _spelled_scope(self) -> Scope:
         """Return the scope and how else the index spells its paths: they may be the same files."""
-        if self.scope.paths is None:
+        if (paths := self.scope.paths) is None:
             return self.scope
-        return self.scope.joined(of_paths(await self.database.read(self._spellings)))
 
-    def _spellings(self, connection: Connection) -> set[str]:
-        assert self.scope.paths is not None
-        return documents.spellings(connection, collections.id_of(connection, self.collection.name), self.scope.paths)
+        def spellings(connection: Connection) -> set[str]:
+            return documents.spellings(connection, collections.id_of(connection, self.collection.name), paths)
+
+        return self.scope.joined(of_paths(await self.database.read(spellings)))
 
     def _compare(
         self, comparison: FolderComparison, part: WalkedPart, written: Set[str], connection: Connection

@@ -10,9 +10,9 @@ import codecs
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 from gnod.ingest.links.extraction import MARKDOWN, SOURCES, found_in_source, found_in_text
 from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
@@ -51,12 +51,8 @@ class Edit(NamedTuple):
     new: bytes
 
 
-class _Change(NamedTuple):
-    """A part of the text from `start`, and what it becomes."""
-
-    start: int
-    old: str
-    new: str
+_Change = tuple[int, str, str]
+"""A part of the text: where it begins, what it is, and what it becomes."""
 
 
 class NotRewritable(Exception):
@@ -79,20 +75,22 @@ def rewrite(data: bytes, mime: str, number: int, paths: MovedPaths) -> tuple[lis
     changes, left = _LinkChanges(text, mime, number, paths).checked()
     edits = []
     at, offset = 0, len(mark)
-    for change in changes:
-        offset += len(text[at : change.start].encode(encoding))
-        at = change.start
-        edits.append(Edit(offset, change.old.encode(encoding), change.new.encode(encoding)))
+    for start, old, new in changes:
+        offset += len(text[at:start].encode(encoding))
+        at = start
+        edits.append(Edit(offset, old.encode(encoding), new.encode(encoding)))
     return edits, left
 
 
-def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
-    """Return the content with the edits, which are in order."""
-    parts, at = [], 0
-    for edit in edits:
-        parts += [data[at : edit.start], edit.new]
-        at = edit.start + len(edit.old)
-    return b"".join([*parts, data[at:]])
+def apply(content: AnyStr, changes: Iterable[tuple[int, AnyStr, AnyStr]]) -> AnyStr:
+    """Return the content with the changes, which are in order: where each one is, what is there, what it becomes."""
+    parts: list[AnyStr] = []
+    at = 0
+    for start, old, new in changes:
+        parts += [content[at:start], new]
+        at = start + len(old)
+    parts.append(content[at:])
+    return content[:0].join(parts)
 
 
 def reverse(edits: Sequence[Edit]) -> list[Edit]:
@@ -121,17 +119,16 @@ class _LinkChanges:
 
     def checked(self) -> tuple[list[_Change], list[LeftLink]]:
         """Return the changes after which all changed links lead where they should, and the other links."""
+        wanted: dict[int, int] = {}
         changes: dict[int, _Change] = {}
         failed: dict[int, str] = {}
-        wanted = [self._wanted(link, failed, number) for number, link in enumerate(self._found.links)]
-        for number, ids in enumerate(wanted):
-            if ids is not None and number not in failed:
-                try:
-                    change = self._change(self._found.links[number], ids)
-                except _Failed as error:
-                    failed[number] = str(error)
-                else:
-                    changes[number] = change
+        for number, link in enumerate(self._found.links):
+            try:
+                if (file := self._wanted(link)) is not None:
+                    wanted[number] = file
+                    changes[number] = self._change(link, file)
+            except _Failed as error:
+                failed[number] = str(error)
         wrong = self._wrong(changes, wanted)
         kept = {number: change for number, change in changes.items() if number not in wrong}
         if wrong and self._wrong(kept, wanted):
@@ -139,8 +136,8 @@ class _LinkChanges:
         failed |= dict.fromkeys(wrong, "its new name cannot be written in this syntax")
         return _in_order(kept), [self._left(*each) for each in sorted(failed.items())]
 
-    def _wanted(self, link: WrittenLink, failed: dict[int, str], number: int) -> int | None:
-        """Return the file that a link must lead to and does not; None if it can stay as it is."""
+    def _wanted(self, link: WrittenLink) -> int | None:
+        """Return the file that a link must lead to and does not; None if it can stay as it is. Raises _Failed."""
         target = target_of(link, self._old)
         if target is None:
             return None
@@ -149,9 +146,9 @@ class _LinkChanges:
         if len(before) == 1:
             return before[0] if after != before or self._paths.is_name_lost(target) else None
         if target.reach == OUTSIDE and not link.target.startswith("/") and self._has_other_folder():
-            failed[number] = "it leads out of the collection"
-        elif len(before) > 1 and sorted(before) != sorted(after):
-            failed[number] = "it may lead to several files"
+            raise _Failed("it leads out of the collection")
+        if len(before) > 1 and sorted(before) != sorted(after):
+            raise _Failed("it may lead to several files")
         return None
 
     def _has_other_folder(self) -> bool:
@@ -168,7 +165,7 @@ class _LinkChanges:
         end = self._found.place(link.place + len(written))
         if start is None or end is None or _clean(self._text[start:end]) != _clean(written):
             raise _Failed("its place in the file is not certain")
-        return _Change(start, self._text[start:end], self._spelled(link, written, wanted))
+        return start, self._text[start:end], self._spelled(link, written, wanted)
 
     def _spelled(self, link: WrittenLink, written: str, wanted: int) -> str:
         before, after = self._paths.old[wanted], self._paths.new[wanted]
@@ -179,11 +176,11 @@ class _LinkChanges:
                 return each.text
         raise _Failed(f"no link of this kind can name {after}")
 
-    def _wrong(self, changes: dict[int, _Change], wanted: list[int | None]) -> list[int]:
+    def _wrong(self, changes: dict[int, _Change], wanted: dict[int, int]) -> list[int]:
         """Return the changes with which the text, read again, does not have the links that it should have."""
         if not changes:
             return []
-        links = _FoundLinks(_changed(self._text, changes), self._mime).links
+        links = _FoundLinks(apply(self._text, _in_order(changes)), self._mime).links
         if [link.kind for link in links] != [link.kind for link in self._found.links]:
             return list(changes)
         return [
@@ -264,13 +261,4 @@ def _clean(part: str) -> str:
 
 def _in_order(changes: dict[int, _Change]) -> list[_Change]:
     """Return each change once: links may share the definition of their target."""
-    by_place = {change.start: change for change in changes.values()}
-    return [by_place[start] for start in sorted(by_place)]
-
-
-def _changed(text: str, changes: dict[int, _Change]) -> str:
-    parts, at = [], 0
-    for change in _in_order(changes):
-        parts += [text[at : change.start], change.new]
-        at = change.start + len(change.old)
-    return "".join([*parts, text[at:]])
+    return sorted({change[0]: change for change in changes.values()}.values())
