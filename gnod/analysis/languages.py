@@ -1,4 +1,4 @@
-"""Detect the language of a text: its script and letters leave some candidates, of which lingua chooses.
+"""Detect the language of a text: its script and letters leave some candidates, and lingua chooses one.
 
 lingua runs in its low-accuracy mode (at most 60 MB instead of 548 MB) and loads only the models of the candidates. All
 of its 75 languages are told apart. It always finds a language, also for a list of names; so the text must show that it

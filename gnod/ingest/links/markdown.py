@@ -136,7 +136,7 @@ def _is_image(text: str, start: int) -> bool:
 
 
 def _definitions(text: str) -> tuple[dict[str, _Destination], str]:
-    """Return the defined by label, of which the first counts, and the text without the definitions."""
+    """Return the addresses by label (the first one of a label counts), and the text without the definitions."""
     if "]:" not in text:
         return {}, text
     found = list(_DEFINITION.finditer(text))

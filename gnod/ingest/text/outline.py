@@ -75,7 +75,7 @@ def plain(heading: str) -> str:
 
 
 def paths(headings: Iterable[Heading]) -> Iterator[tuple[Heading, ...]]:
-    """Yield each heading behind those that it is below, the highest first."""
+    """Yield the path of each heading: the headings that it is below, the highest first, and itself."""
     path: tuple[Heading, ...] = ()
     for heading in headings:
         path = (*(above for above in path if above.level < heading.level), heading)
