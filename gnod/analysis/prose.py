@@ -55,7 +55,7 @@ def is_english(sample: str) -> bool:
 
 
 def is_plainly_english(text: str) -> bool:
-    """Recognise most English texts by their beginning as it is: a sample of its prose takes twice as long to make."""
+    """Recognise most English texts by their beginning as it is, before a sample of its prose is made."""
     beginning = text[:SAMPLE_CHARACTERS]
     words = beginning.lower().split()
     count = sum(map(ENGLISH_WORDS.__contains__, words))
