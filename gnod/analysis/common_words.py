@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from gnod.analysis import stopwords
 
@@ -99,7 +99,7 @@ def told_apart(sample: str, language: str) -> str:
 
 @cache
 def _languages_by_word() -> dict[str, list[str]]:
-    lines = (resources.files("gnod.analysis") / "common_words.txt").read_text(encoding="utf-8").splitlines()
+    lines = Path(__file__).with_name("common_words.txt").read_text(encoding="utf-8").splitlines()
     common = {code: set(words) for code, *words in map(str.split, lines)}
     found: dict[str, list[str]] = {}
     for code in sorted({*common, *stopwords.LANGUAGES}):
