@@ -195,11 +195,14 @@ def _pages(job: PagesJob, data: bytes) -> Outcome:
             from gnod.ingest.formats.pdf.page_layer import read_layers
 
             return read_layers(data, job.number, job.count)
-    from gnod.ingest.formats.pdf.page_image import draw_page, shown_picture
+        case ImageJob():
+            from gnod.ingest.formats.pdf.page_image import draw_page
 
-    if isinstance(job, ImageJob):
-        return draw_page(data, job.number, job.width)
-    return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
+            return draw_page(data, job.number, job.width)
+        case PictureJob():
+            from gnod.ingest.formats.pdf.page_image import shown_picture
+
+            return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
 
 
 def _page(number: int, data: bytes) -> PageRead:
