@@ -23,7 +23,6 @@ import msgspec
 
 from benchmarks.throwaway import SHARED, require_shared
 from gnod.ingest.formats import convert
-from gnod.ingest.links.extraction import Extracted
 from gnod.ingest.prepare import prepare
 from gnod.store.connection import Connection
 from gnod.store.database import Database
@@ -55,9 +54,8 @@ def _links(is_with: bool) -> Iterator[None]:
     if is_with:
         yield
         return
-    nothing = Extracted([], [])
     with (
-        patch("gnod.ingest.prepare.extract", lambda *_, **__: nothing),
+        patch("gnod.ingest.prepare.extract", lambda *_, **__: ([], [])),
         patch("gnod.store.links.links.put", lambda *_: None),
     ):
         yield

@@ -111,7 +111,7 @@ def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> 
 
     from gnod.daemon import allocator, composition, logs, notify, open_files
     from gnod.daemon.lifecycle import serve
-    from gnod.ingest.files.placeholders import refuse_downloads
+    from gnod.ingest.files.unreadable import refuse_downloads
     from gnod.private import restrict_umask
 
     restrict_umask()

@@ -105,8 +105,8 @@ install() {
 
 tests() {
     local chosen="tests/child tests/config tests/daemon tests/freshness tests/store tests/memory tests/ingest/test_walk.py
-        tests/ingest/test_worker_pool.py tests/ingest/test_worker_limits.py tests/ingest/test_placeholders.py
-        tests/ingest/test_refusals.py tests/client/test_service_files.py tests/end_to_end/test_daemon_process.py
+        tests/ingest/test_worker_pool.py tests/ingest/test_worker_limits.py tests/ingest/test_unreadable.py
+        tests/client/test_service_files.py tests/end_to_end/test_daemon_process.py
         tests/end_to_end/test_watching.py tests/end_to_end/test_incremental_index.py"
     [ -n "$rehearse" ] && chosen=tests/child/test_seatbelt.py
     # shellcheck disable=SC2086 # these are several words

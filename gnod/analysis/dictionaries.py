@@ -1,4 +1,4 @@
-"""Which words a language has, whatever an index has of them: the word lists of pyspellchecker.
+"""Large sets of words, and those of languages: the word lists of pyspellchecker.
 
 A word in a dictionary is not a slip, even if no document has it. Must not depend on the index.
 """
@@ -10,11 +10,30 @@ import re
 from collections.abc import Iterable
 from functools import cache
 from importlib import resources
+from typing import Generic, TypeVar
 
-from gnod.analysis.word_set import WordSet
+import numpy as np
+from numpy.typing import NDArray
+
+W = TypeVar("W", str, bytes)
 
 # A list is a JSON object: its keys are the words.
 _ENTRY = re.compile(rb'"([^"\\]+)":')
+
+
+class WordSet(Generic[W]):
+    """Tells which words are in a set, by their hashes: it takes eight bytes for each word."""
+
+    def __init__(self, words: Iterable[W]) -> None:
+        self._hashes = np.sort(_hashes(words))
+
+    def known(self, words: Iterable[W]) -> set[W]:
+        asked = list(words)
+        if not self._hashes.size:
+            return set()
+        hashes = _hashes(asked)
+        places = np.minimum(np.searchsorted(self._hashes, hashes), self._hashes.size - 1)
+        return {word for word, known in zip(asked, (self._hashes[places] == hashes).tolist(), strict=True) if known}
 
 
 def has_word(word: str, languages: Iterable[str]) -> bool:
@@ -30,3 +49,7 @@ def _dictionary(language: str) -> WordSet[bytes]:
     file = resources.files("spellchecker") / "resources" / f"{language}.json.gz"
     data = gzip.decompress(file.read_bytes()) if file.is_file() else b""
     return WordSet(_ENTRY.findall(data))
+
+
+def _hashes(words: Iterable[W]) -> NDArray[np.int64]:
+    return np.fromiter(map(hash, words), np.int64)

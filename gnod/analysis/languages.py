@@ -1,4 +1,4 @@
-"""Detect the language of a text: its script and letters leave some candidates, of which lingua chooses.
+"""Detect the language of a text: its script and letters leave some candidates, and lingua chooses one.
 
 lingua runs in its low-accuracy mode (at most 60 MB instead of 548 MB) and loads only the models of the candidates. All
 of its 75 languages are told apart. It always finds a language, also for a list of names; so the text must show that it
@@ -12,7 +12,7 @@ from functools import cache, lru_cache
 
 from lingua import IsoCode639_1, LanguageDetector, LanguageDetectorBuilder
 
-from gnod.analysis import alphabets, close_languages, common_words
+from gnod.analysis import alphabets, common_words
 from gnod.analysis.alphabets import candidates
 from gnod.analysis.prose import ENGLISH_WORDS, SAMPLE_CHARACTERS, is_english, is_plainly_english, prose_sample
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
@@ -61,7 +61,7 @@ def _likeliest(sample: str, possible: list[str]) -> str | None:
     for code in possible:
         _load(code)
     language = _detector(tuple(possible)).detect_language_of(sample)
-    return None if language is None else close_languages.told_apart(sample, language.iso_code_639_1.name.lower())
+    return None if language is None else common_words.told_apart(sample, language.iso_code_639_1.name.lower())
 
 
 def _shows(sample: str, language: str, possible: list[str]) -> bool:

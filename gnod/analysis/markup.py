@@ -18,7 +18,7 @@ _OBJECT = re.compile(r'(?P<mark>\{)(?:[ \t]*"[^\n]*|\s*".*?\n)\}[ \t]*\n(?!\s*(?
 
 # A character without width, which separates no words: with it in their place, marks do not move the text.
 _NOTHING = "\u200b"
-# They have no case, and to ignore it takes ten milliseconds of each start of the daemon.
+# These have no case. To ignore it for them would add ten milliseconds to each start of the daemon.
 _KANJI, _KANA = "(?-i:[\u3400-\u9fff々])", "(?-i:[\u3041-\u30ff])"
 _READING = re.compile(rf"<rt\b[^<>\n]{{0,200}}>([^<>\n]{{1,200}})|(?<={_KANJI})《({_KANA}{{1,30}})》", re.IGNORECASE)
 _SAME_RUBY = re.compile(rf"</rt>(?:<rb>|{_KANJI}|<rp>\W</rp>|</rb>)*", re.IGNORECASE)

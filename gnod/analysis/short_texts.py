@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from gnod.analysis import close_languages, common_words, trigrams
+from gnod.analysis import common_words, trigrams
 from gnod.analysis.alphabets import LATIN, candidates
 from gnod.analysis.prose import is_english, prose_sample
 from gnod.analysis.stopwords import function_words
@@ -64,7 +64,7 @@ def _likeliest(sample: str, possible: list[str]) -> str | None:
     best = max(scores, key=lambda code: scores[code])
     if "en" in scores and (len(sample.split()) < _MIN_WORDS or _ahead(scores, best) < _MARGIN):
         return None
-    return close_languages.told_apart(sample, best)
+    return common_words.told_apart(sample, best)
 
 
 def _is_names(sample: str, language: str) -> bool:

@@ -98,7 +98,8 @@ _ENGLISH_EXCEPTIONS = re.compile(
 # How names from other languages are typed in English.
 _TYPED_IN_ENGLISH = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _DIGRAPH = re.compile("|".join(_DANISH))
-# What the stemmers of these languages do not do themselves. That for Arabic removes ta marbuta, but no ha in its place.
+# What the stemmers of these languages do not do themselves. The one for Arabic removes a ta marbuta, but not a ha in
+# its place.
 _FOR_STEMMERS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(("da", "nb", "no"), lambda word: _DIGRAPH.sub(lambda found: _DANISH[found[0]], word)),
     "ar": lambda word: f"{word[:-1]}ة" if word.endswith("ه") else word,

@@ -54,7 +54,6 @@ from gnod.handlers.documents import capture, document, document_pages, document_
 from gnod.ingest.reading.versions import VERSIONS, is_current
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.ingest.workers.worker_process import MODULE
 from gnod.memory.service import MemoryService
 from gnod.models.remote.addresses import Addresses
 from gnod.models.remote.models import RemoteModels
@@ -96,7 +95,7 @@ _ENGINE_S = 5.0
 # A start waits this long for the postings, which are read beside the first steps. Until they are read, a search takes
 # seconds in an index of a million documents.
 _POSTINGS_S = 3.0
-_OCR_MODULE = "gnod.ingest.workers.ocr_worker"
+_LOWEST_PRIORITY = 19  # not SCHED_IDLE: on a machine that is always busy, the worker would not even start
 # Its models need more than 1 GB of address space, and it runs only while the processor is idle.
 _OCR_MEMORY_MB = 2048
 _OCR_TIME_FACTOR = 5
@@ -367,7 +366,7 @@ def _pool(places: IndexPaths, configuration: Configuration, looks: Looks, *, for
         roots=roots,
         before_start=lambda: looks.probe(roots()),
         scratch_folder=places.ocr_scratch_dir if for_ocr else places.scratch_dir,
-        module=_OCR_MODULE if for_ocr else MODULE,
+        nice=_LOWEST_PRIORITY if for_ocr else 10,
     )
 
 

@@ -19,9 +19,7 @@ from gnod.configured.configuration import Configuration
 from gnod.disks.looks import Looks
 from gnod.disks.mounts import Mounts, remote_mount
 from gnod.errors import GnoError, RootUnavailable
-from gnod.freshness import steadiness
 from gnod.freshness.folder_watch import FolderWatch, OpenSource, WatchState
-from gnod.freshness.steadiness import Steadiness
 from gnod.freshness.timings import SyncTimings
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.scope import NOTHING, WHOLE, Scope, of_paths
@@ -30,6 +28,16 @@ from gnod.ingest.sync import Progress, Sync, SyncReport
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.database import Database
 from gnod.store.documents import writing
+
+# Inodes and change times tell nothing if this many files, and at least half of a folder, differ in them but not in
+# their content, in this many walks in a row. Some network drives give a file another inode after a while, and some
+# programs touch every file again and again: then each walk would read the whole folder.
+_MANY_IN_VAIN = 100
+_WALKS_IN_VAIN = 3
+_NOT_STEADY = (
+    "inodes or change times of its files change without their content: until the daemon starts again, only names, sizes"
+    " and times of modification are compared"
+)
 
 _log = logging.getLogger(__name__)
 
@@ -82,7 +90,7 @@ class SyncedCollection:
         self._looking: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
         self._watch = self._new_watch()
-        self._steadiness = Steadiness()
+        self._walks_in_vain = 0
 
     @property
     def is_running(self) -> bool:
@@ -104,20 +112,20 @@ class SyncedCollection:
         state = self._watch.state(self.unavailable)
         if self._hold_reason and self._changes.size:
             return state._replace(reason=self._hold_reason)
-        if self._steadiness.is_lost:
-            return state._replace(reason="; ".join(filter(None, (state.reason, steadiness.REASON))))
+        if not self.is_steady:
+            return state._replace(reason="; ".join(filter(None, (state.reason, _NOT_STEADY))))
         return state
 
     @property
     def is_steady(self) -> bool:
         """Tell whether inodes and change times are compared. In any thread."""
-        return not self._steadiness.is_lost
+        return self._walks_in_vain < _WALKS_IN_VAIN
 
     def reconfigure(self, config: CollectionConfig) -> None:
         """Take a new config, including after `remove`: watch and sync everything again."""
         self.config = config
         self.is_removed = False
-        self._steadiness = Steadiness()
+        self._walks_in_vain = 0
         self.rewatch()
         self.request()
 
@@ -234,13 +242,19 @@ class SyncedCollection:
             if self._services.looks.is_silent(self.config.path):
                 self._watch.identity = None  # whatever answers next must be walked
             if report.available and scope.is_whole:
-                self.last_reconcile = time.time()
-                self._steadiness.note(report)
+                self._note_whole(report)
             if report.added or report.updated or report.removed:
                 self._watch.differed()
                 self._services.index_changed()
             self._services.state_changed()
         return report.after(ahead.result()) if ahead and not (ahead.cancelled() or ahead.exception()) else report
+
+    def _note_whole(self, report: SyncReport) -> None:
+        """Take the report of a walk of the whole folder."""
+        self.last_reconcile = time.time()
+        if self.is_steady:
+            is_in_vain = report.in_vain >= max(_MANY_IN_VAIN, report.seen / 2)
+            self._walks_in_vain = self._walks_in_vain + 1 if is_in_vain else 0
 
     def _check_not_removed(self) -> None:
         """Raises CollectionNotFound."""

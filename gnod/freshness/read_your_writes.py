@@ -85,12 +85,11 @@ class FreshnessService:
         """Return what is known of these collections (all when empty) without a walk and without the index."""
         wanted = set(collections)
         names = [c.name for c in self._configuration.current.collections if not wanted or c.name in wanted]
-        pending = self._scheduler.pending()
         return KnownFreshness(
             names,
-            pending.files,
+            self._scheduler.pending_files(),
             unwatched=[name for name in names if not self._scheduler.watch_state(name).is_watched],
-            unavailable=[name for name in pending.unavailable if name in names],
+            unavailable=[name for name in self._scheduler.unavailable() if name in names],
         )
 
     def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport:

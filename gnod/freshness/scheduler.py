@@ -11,7 +11,6 @@ import logging
 import os
 import time
 from collections.abc import Callable
-from typing import NamedTuple
 
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
@@ -19,7 +18,7 @@ from gnod.disks.looks import Looks
 from gnod.disks.mounts import mounts
 from gnod.errors import CollectionNotFound
 from gnod.freshness.collection import SyncedCollection, SyncServices
-from gnod.freshness.events.factory import open_source
+from gnod.freshness.events import open_source
 from gnod.freshness.events.source import EventSource, FileEvents, NotWatchable
 from gnod.freshness.folder_watch import OpenSource, WatchState
 from gnod.freshness.timings import SyncTimings
@@ -33,13 +32,6 @@ from gnod.store.database import Database
 _NOT_WATCHED_YET = WatchState("off", "the folder will be watched in a moment")
 
 _log = logging.getLogger(__name__)
-
-
-class Pending(NamedTuple):
-    """Files that may differ from the index and were not checked yet, and collections whose folder is not there."""
-
-    files: int
-    unavailable: list[str]
 
 
 class SyncScheduler:
@@ -108,12 +100,17 @@ class SyncScheduler:
         """Return the collection; None: it is gone, or was added this moment. In any thread."""
         return self._collections.get(name)
 
-    def pending(self) -> Pending:
-        """Return the pending paths. Any thread may call this, because the items are copied in one step of the
-        interpreter."""
-        known = [c for c in list(self._collections.values()) if not c.is_removed]
-        unavailable = sorted(c.config.name for c in known if c.unavailable is not None)
-        return Pending(sum(c.pending_files for c in known), unavailable)
+    def pending_files(self) -> int:
+        """Return how many files may differ from the index and were not checked yet. In any thread."""
+        return sum(each.pending_files for each in self._known())
+
+    def unavailable(self) -> list[str]:
+        """Return the collections whose folder is not there, in order. In any thread."""
+        return sorted(each.config.name for each in self._known() if each.unavailable is not None)
+
+    def _known(self) -> list[SyncedCollection]:
+        # The items are copied in one step of the interpreter.
+        return [each for each in list(self._collections.values()) if not each.is_removed]
 
     def watch_state(self, name: str) -> WatchState:
         """Return how changes are noticed. Any thread may call this."""
@@ -165,15 +162,13 @@ class SyncScheduler:
 
     async def _check_regularly(self) -> None:
         """Find what events do not report."""
-        last = Clocks.now()
+        last = clocks()
         while True:
             await next_tick(self._timings.check_every_s)
             self._on_check()
             await self._configuration.reload()
-            clocks = Clocks.now()
-            stood_still = clocks.stood_still_since(last, self._timings)
-            last = clocks
-            if stood_still:
+            before, last = last, clocks()
+            if stood_still := has_stood_still(before, last, self._timings):
                 _log.info("watch.stood_still")
             rescan_s = self._configuration.current.watch.rescan_s
             mounted = mounts()
@@ -195,17 +190,12 @@ class SyncScheduler:
         reload.add_done_callback(self._reloads.discard)
 
 
-class Clocks(NamedTuple):
-    """Seconds of the clock that stops while the machine sleeps, and of one that does not."""
+def clocks() -> tuple[float, float]:
+    """Return the seconds of the clock that stops while the machine sleeps, and of one that does not."""
+    always = time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
+    return time.monotonic(), always
 
-    awake: float
-    always: float
 
-    @classmethod
-    def now(cls) -> Clocks:
-        always = time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
-        return cls(time.monotonic(), always)
-
-    def stood_still_since(self, last: Clocks, timings: SyncTimings) -> bool:
-        """Tell whether this process or the machine stood still since the last regular check."""
-        return max(self.awake - last.awake, self.always - last.always) > timings.check_every_s + timings.stood_still_s
+def has_stood_still(before: tuple[float, float], now: tuple[float, float], timings: SyncTimings) -> bool:
+    """Tell whether this process or the machine stood still between two regular checks, by the `clocks` at both."""
+    return max(now[0] - before[0], now[1] - before[1]) > timings.check_every_s + timings.stood_still_s

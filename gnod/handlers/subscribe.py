@@ -128,7 +128,7 @@ class Subscriber:
             collection,
             documents=documents.count_under(connection, name, ""),
             failed=failures.count(connection, [name]),
-            available=name not in self._services.scheduler.pending().unavailable,
+            available=name not in self._services.scheduler.unavailable(),
             watch=watch.mode,
             watch_reason=watch.reason,
         )

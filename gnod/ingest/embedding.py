@@ -16,7 +16,6 @@ from gnod.models.embedding_profiles import FEW_SENTENCES, EmbeddingText
 from gnod.models.pieces import cut
 from gnod.models.run.embedder import Embedder
 from gnod.models.run.inference import RequestFailed
-from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import PendingChunk, StoredPiece
@@ -103,12 +102,8 @@ class EmbeddingRun:
         if self._crashes[embed_hash] < _MAX_CRASHES:
             self._waiting.append(group)
             return Step(0, 0)
-        await self._database.write(partial(_note_failed, self.uri, embed_hash, error.message))
+        await self._database.write(lambda c: vectors.note_failed(c, self.uri, embed_hash, error.message))
         return Step(0, 1)
-
-
-def _note_failed(uri: str, embed_hash: str, message: str, connection: Connection) -> None:
-    vectors.note_failed(connection, uri, embed_hash, message)
 
 
 def beginning(chunk: PendingChunk) -> str:

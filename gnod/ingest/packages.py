@@ -1,4 +1,4 @@
-"""Folders that macOS shows as one file: documents, of which one part has the text, and others without text to index.
+"""Folders that macOS shows as one file. Of a document, one part has the text; the others have no text to index.
 
 Opens no file.
 """

@@ -70,7 +70,7 @@ def prepare(
         passages = cut(markdown, structure)
         mirror_hash = _mirror_hash(markdown, converted.markup, structure, head.body_start)
     language = _language(language, metadata, prose)
-    found = extract(
+    links, labels = extract(
         markdown,
         converted.source,
         mime=converted.mime,
@@ -96,9 +96,9 @@ def prepare(
         chunks=_chunks(own_title, markdown, passages),
         terms=terms_of(language, relative_path, titles(title, metadata), markdown, converted.mime),
         definitions=code.definitions if code else [],
-        links=found.links,
+        links=links,
         aliases=properties.names(metadata),
-        labels=found.labels,
+        labels=labels,
         unread=[Unread("", "bad_head", head.unread)] if head.unread else [],
     )
 

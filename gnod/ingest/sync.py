@@ -7,6 +7,7 @@ Documents that cannot be compared (an unmounted root, a folder without permissio
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
@@ -175,13 +176,13 @@ class Sync:
 
     async def _spelled_scope(self) -> Scope:
         """Return the scope and how else the index spells its paths: they may be the same files."""
-        if self.scope.paths is None:
+        if (paths := self.scope.paths) is None:
             return self.scope
-        return self.scope.joined(of_paths(await self.database.read(self._spellings)))
 
-    def _spellings(self, connection: Connection) -> set[str]:
-        assert self.scope.paths is not None
-        return documents.spellings(connection, collections.id_of(connection, self.collection.name), self.scope.paths)
+        def spellings(connection: Connection) -> set[str]:
+            return documents.spellings(connection, collections.id_of(connection, self.collection.name), paths)
+
+        return self.scope.joined(of_paths(await self.database.read(spellings)))
 
     def _compare(
         self, comparison: FolderComparison, part: WalkedPart, written: Set[str], connection: Connection
@@ -435,18 +436,11 @@ async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
     """Return outcomes until a batch is full, or some time after its first one."""
     batch = [await outcomes.get()]
     characters = _size(batch[0])
-    deadline = asyncio.get_running_loop().time() + BATCH_SECONDS
-    while len(batch) < min(left, BATCH_DOCUMENTS) and characters < BATCH_CHARACTERS:
-        try:
-            if not outcomes.empty():  # a timer for each one takes as long as half of its transaction
-                item = outcomes.get_nowait()
-            else:
-                async with asyncio.timeout_at(deadline):
-                    item = await outcomes.get()
-        except TimeoutError:
-            break
-        batch.append(item)
-        characters += _size(item)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(BATCH_SECONDS):
+            while len(batch) < min(left, BATCH_DOCUMENTS) and characters < BATCH_CHARACTERS:
+                batch.append(await outcomes.get())
+                characters += _size(batch[-1])
     return batch
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 from lingua import IsoCode639_1
 
-from gnod.analysis import alphabets, close_languages, stemming
+from gnod.analysis import alphabets, common_words, stemming
 from gnod.analysis.alphabets import LANGUAGES
 from gnod.analysis.languages import detect
 from gnod.analysis.stemming import stemming_language
@@ -51,7 +51,7 @@ def test_the_languages_are_those_of_lingua() -> None:
     assert {name.lower() for name in vars(IsoCode639_1) if name.isupper()} == set(LANGUAGES)
 
 
-@pytest.mark.parametrize("module", [alphabets, close_languages, stemming])
+@pytest.mark.parametrize("module", [alphabets, common_words, stemming])
 def test_the_examples(module: object) -> None:
     assert doctest.testmod(module).failed == 0  # type: ignore[arg-type]
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from gnod.freshness.events.factory import open_source
+from gnod.freshness.events import open_source
 from gnod.freshness.events.source import EventSource, FileEvents
 from tests.systems import needs_linux
 
@@ -160,14 +160,14 @@ async def test_a_queue_overflow_is_reported(tmp_path: Path) -> None:
         assert "queue overflowed" in heard.lost[0]
 
 
-async def test_names_that_are_no_text_and_with_newlines(tmp_path: Path) -> None:
+async def test_names_that_are_not_text_or_have_newlines(tmp_path: Path) -> None:
     async with watched(tmp_path) as (_, heard):
         (tmp_path / "two\nlines.md").write_text("x")
         Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff.md")).write_text("x")
         assert await heard.next() == {"two\nlines.md", "\udcff.md"}
 
 
-async def test_entering_what_is_not_there_or_no_folder_is_no_fault(tmp_path: Path) -> None:
+async def test_entering_what_is_not_a_folder_is_not_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")

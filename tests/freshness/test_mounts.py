@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gnod.disks.mounts import mounts, remote_mount
-from gnod.freshness.events.factory import open_source
+from gnod.freshness.events import open_source
 from gnod.freshness.events.source import FileEvents, NotWatchable
 
 MOUNTED = {
@@ -58,6 +58,6 @@ def test_the_mounts_of_this_machine_are_known(tmp_path: Path) -> None:
 
 async def test_a_network_folder_cannot_be_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[FileEvents] = []
-    monkeypatch.setattr("gnod.freshness.events.factory.mounts", lambda: MOUNTED)
+    monkeypatch.setattr("gnod.freshness.events.mounts", lambda: MOUNTED)
     with pytest.raises(NotWatchable, match=r"network folder \(smbfs at /Volumes/Team\)"):
         open_source("/Volumes/Team/docs", heard.append)

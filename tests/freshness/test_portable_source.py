@@ -52,7 +52,7 @@ async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
     assert "b.md" not in folder.told()
 
 
-async def test_a_folder_that_is_not_there_is_no_fault(tmp_path: Path) -> None:
+async def test_a_folder_that_is_not_there_is_not_a_fault(tmp_path: Path) -> None:
     heard: list[FileEvents] = []
     gone, there = PortableSource(str(tmp_path / "gone"), heard.append), Folder(tmp_path / "there")
     await there.begun()

@@ -206,7 +206,7 @@ def hang_up() -> None:
 def answer_for_the_next() -> None:
     """Say twice that the job is taken."""
     from gnod.child import frames
-    from gnod.ingest.workers.messages import Taken
+    from gnod.ingest.workers.jobs import Taken
 
     os.write(int(sys.argv[1]), frames.encode(Taken()))
     time.sleep(600)

@@ -1,4 +1,4 @@
-"""Source code: definitions, chunks that follow them, and texts that are no code after all."""
+"""Source code: definitions, chunks that follow them, and texts that are not code after all."""
 
 from __future__ import annotations
 

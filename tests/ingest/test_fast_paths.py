@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gnod.analysis import alphabets, prose, terms
-from gnod.analysis.markup import head_end
-from gnod.ingest.text import canonical, outline
-from gnod.ingest.text.canonical import canonicalise
 
 _WORDS = """
     word The it's a_b _a a_ __ x.y a@b a/b 1a 12 a1_b C++ C# C#x http://x.y <b> < > ` ``` ~~~ === ==== é ﬁ — ’ „ ё 漢字
@@ -28,7 +24,6 @@ _NOT_PROSE = re.compile(r"https?://\S+|`[^`\n]*`|<[^>\n]*>|\w+[_/.@]\w+\S*|[#*|=
 _FENCED = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 _WORD = rf"[{terms._basic()}]+(?:\+\+|\#(?!\w))?"
 _COMPOUND = re.compile(rf"{_WORD}(?:(?:::|://|_+|[-.:/\\@'’&]){_WORD})*")
-_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _ENCODED = re.compile(r"[A-Za-z0-9+/_\-]{200,}={0,2}")
 
 
@@ -71,39 +66,3 @@ def _analysed(shown: str) -> Iterator[tuple[str, str]]:
             is_code = number % 2 or terms._BACKTICK_OR_CALL.search(word)
             analyser = code if is_code else plain
             yield from (analyser.analyse(each) for each in terms.compounds(_ENCODED.sub(" ", word)))
-
-
-@given(_TEXTS)
-@example("a \r\n b\x7f\n\tc\xa0\n")
-@example("e\x00\u0301 \ufeff \ud800")
-def test_the_canonical_text(text: str) -> None:
-    kept = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip("\ufeff")
-    encodable = kept.encode("utf-8", "replace").decode("utf-8")
-    letters = "".join(unicodedata.normalize("NFKC", c) if "\ufb00" <= c <= "\ufb06" else c for c in encodable)
-    composed = unicodedata.normalize("NFC", letters)
-    assert canonical._cleaned(text) == "\n".join(line.rstrip() for line in composed.split("\n"))
-
-
-@given(_TEXTS)
-@example("# a\n\nb # c\n   ## d ##\n    # e\n#f\n# \n")
-@example("a\n===\nb\n==\n\n```\n# c\n```\n# d\n")
-def test_headings(text: str) -> None:
-    text = canonicalise(text)
-    found = outline.outline(text)
-    atx_heading = re.compile(rf"^{outline._HEADING}$", re.MULTILINE)
-    atx = [(m.start(), len(m["mark"])) for m in atx_heading.finditer(text, 0, found.end)]
-    underlined = [(m.start(), 1) for m in outline._UNDERLINED.finditer(text, 0, found.end)]
-    outside = [each for each in sorted(atx + underlined) if not any(a <= each[0] < b for a, b in found.fences)]
-    assert [(each.start, each.level) for each in found.headings] == outside
-
-
-@given(_TEXTS, st.integers(0, 200))
-@example("---\n# no\n---\n# a\n\n## b\n```\n# c\n```\n### d\n\ne\n\nf\n===\n## g\n", 40)
-def test_headings_above_a_place(text: str, place: int) -> None:
-    text = canonicalise(text)
-    at = min(place, len(text))
-    end = text.find("\n", at)
-    path: list[outline.Heading] = []
-    for each in outline.outline(text[:end] if end >= 0 else text, start=head_end(text)).headings:
-        path = [*(above for above in path if above.level < each.level), each]
-    assert outline.headings_above(text, at) == [outline.plain(each.text) for each in path]

@@ -19,7 +19,7 @@ from gnod.ingest.ocr.layout import RecognisedLine
 from gnod.ingest.ocr.page import recognise
 from gnod.ingest.ocr.readers import Reader
 from gnod.ingest.reading import pictures
-from gnod.ingest.reading.scans import MAX_PAGES, Scans
+from gnod.ingest.reading.result import MAX_PAGES, Scans
 from gnod.store.tables.records import RecognisedPage
 from tests.ingest.test_opendocument import opendocument
 from tests.pdf_files import pdf

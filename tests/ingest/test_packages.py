@@ -107,7 +107,7 @@ def test_without_a_preview_it_is_said_what_to_do(members: list[str]) -> None:
     assert failed.value.kind == "unsupported"
 
 
-def test_a_private_key_is_no_document() -> None:
+def test_a_private_key_is_not_a_document() -> None:
     with pytest.raises(ConversionFailed) as failed:
         convert(b"-----BEGIN PRIVATE KEY-----\nMIIEvQ\n", "server.key", max_characters=1000)
     assert failed.value.kind == "unsupported"

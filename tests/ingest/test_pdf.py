@@ -12,8 +12,7 @@ from gnod.ingest.formats import ConversionFailed, convert
 from gnod.ingest.formats.pdf.flow import readable
 from gnod.ingest.formats.pdf.page_text import read_page
 from gnod.ingest.formats.pdf.text_layer import is_garbage
-from gnod.ingest.reading.result import Converted
-from gnod.ingest.reading.scans import Scans
+from gnod.ingest.reading.result import Converted, Scans
 from tests.ingest.unpacked import unpacked
 from tests.pdf_files import page_of_text, pdf
 

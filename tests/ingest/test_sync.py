@@ -113,26 +113,25 @@ async def test_incremental_equals_fresh(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "title_line", "section_line"),
-    [
-        ("manual.md", "# Manual", "## Setup"),
-        ("manual.rst", "Manual\n======", "Setup\n-----"),
-        ("manual.adoc", "= Manual", "== Setup"),
-        ("manual.asciidoc", "= Manual", "== Setup"),
-        ("manual.org", "* Manual", "** Setup"),
-    ],
-)
-async def test_titles_and_headings_of_every_markup(
-    small_index: SmallIndex, tmp_path: Path, name: str, title_line: str, section_line: str
-) -> None:
+async def test_titles_and_headings_of_every_markup(small_index: SmallIndex, tmp_path: Path) -> None:
+    headings = {
+        "a.md": ("# Manual", "## Setup"),
+        "a.rst": ("Manual\n======", "Setup\n-----"),
+        "a.adoc": ("= Manual", "== Setup"),
+        "a.asciidoc": ("= Manual", "== Setup"),
+        "a.org": ("* Manual", "** Setup"),
+    }
     root = tmp_path / "notes"
     root.mkdir()
-    (root / name).write_text(f"{title_line}\n\n{'zebra ' * 400}\n\n{section_line}\n\n{'lion ' * 400}\n")
+    for name, (title, section) in headings.items():
+        (root / name).write_text(f"{title}\n\n{'zebra ' * 400}{name}\n\n{section}\n\n{'lion ' * 400}\n")
     async with syncing(small_index, root) as sync:
         await sync()
-    assert small_index.rows("SELECT title FROM documents") == [("Manual",)]
-    assert small_index.rows("SELECT heading FROM chunks ORDER BY seq") == [("Manual",), ("Manual > Setup",)]
+    assert small_index.rows("SELECT title FROM documents") == [("Manual",)] * 5
+    for name in headings:
+        of_it = f"JOIN documents d USING (mirror_hash) WHERE d.path = '{name}'"
+        found = small_index.rows(f"SELECT heading FROM chunks {of_it} ORDER BY seq")
+        assert found == [("Manual",), ("Manual > Setup",)], name
 
 
 @pytest.mark.slow

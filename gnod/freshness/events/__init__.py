@@ -3,7 +3,25 @@
     source     what every source offers, and what can go wrong
     inotify    Linux
     portable   other systems
-    factory    chooses the source of a folder
 
 Must not depend on collections, the index or the configuration.
 """
+
+from __future__ import annotations
+
+import sys
+
+from gnod.disks.mounts import mounts, remote_mount
+from gnod.freshness.events.source import EventSource, NotWatchable, OnEvents
+
+if sys.platform == "linux":
+    from gnod.freshness.events.inotify import InotifySource as NativeSource
+else:
+    from gnod.freshness.events.portable import PortableSource as NativeSource
+
+
+def open_source(root: str, on_events: OnEvents) -> EventSource:
+    """Return a source for a folder, whose path has no links. Raises NotWatchable."""
+    if mount := remote_mount(root, mounts()):
+        raise NotWatchable(f"it is a network folder ({mount.kind} at {mount.point})")
+    return NativeSource(root, on_events)

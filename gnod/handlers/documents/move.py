@@ -84,9 +84,9 @@ def _result(collection: str, found: MovePlan, *, is_done: bool) -> wire.Document
         diff=_diff(found),
         left=[
             wire.LinkToRepair(
-                uri=format_uri(collection, path), line=link.line, target=link.target, problem=link.problem
+                uri=format_uri(collection, link.path), line=link.line, target=link.target, problem=link.problem
             )
-            for path, link in found.left[:_MOST_LEFT]
+            for link in found.left[:_MOST_LEFT]
         ],
         digest=found.digest,
         is_done=is_done,

@@ -1,11 +1,114 @@
-"""The programming languages that are parsed. A new one is one more entry, and its grammar in pyproject.toml."""
+"""The programming languages that are parsed, and how the names and kinds of definitions are found in their nodes.
+
+A new language is one more entry, and its grammar in pyproject.toml.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
-from gnod.ingest.code.finding import Find, assigned, by_type, declared, implementation, method_of_receiver, named
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_MAX_DECLARATORS = 8
+_FUNCTIONS = frozenset({"arrow_function", "function_expression", "generator_function"})
+_NAMES = frozenset(
+    {"identifier", "field_identifier", "type_identifier", "qualified_identifier", "destructor_name", "operator_name"}
+)
+
+
+class FoundDefinition(NamedTuple):
+    """`owner`: the class of a method that is written outside of it."""
+
+    kind: str
+    name: Node
+    owner: Node | None = None
+
+
+Find = Callable[["Node"], FoundDefinition | None]
+"""Returns what a node defines; None if it defines nothing."""
+
+
+def _in_field(kind: str, field: str = "name", *, needs: str | None = None) -> Find:
+    """The name is in a field. `needs`: without this field, the node is only a mention."""
+
+    def find(node: Node) -> FoundDefinition | None:
+        name = node.child_by_field_name(field)
+        if name is None or (needs and node.child_by_field_name(needs) is None):
+            return None
+        return FoundDefinition(kind, name)
+
+    return find
+
+
+def _declared(kind: str) -> Find:
+    """The name is inside declarators, as in C: `int *(*name)(void)`."""
+
+    def find(node: Node) -> FoundDefinition | None:
+        inner: Node | None = node
+        for _ in range(_MAX_DECLARATORS):
+            if inner is None or inner.type in _NAMES:
+                break
+            found = inner.child_by_field_name("declarator")
+            # A reference does not have this field.
+            inner = found or (inner.named_children[-1] if inner is not node and inner.named_children else None)
+        return FoundDefinition(kind, inner) if inner is not None and inner.type in _NAMES else None
+
+    return find
+
+
+def _assigned(name_field: str, value_field: str) -> Find:
+    """A function or a class that is the value of something: `const name = () => …`."""
+
+    def find(node: Node) -> FoundDefinition | None:
+        name, value = node.child_by_field_name(name_field), node.child_by_field_name(value_field)
+        if name is None or value is None or not (value.type in _FUNCTIONS or value.type == "class"):
+            return None
+        if name.type == "member_expression":
+            name = name.child_by_field_name("property")
+        return FoundDefinition("class" if value.type == "class" else "function", name) if name is not None else None
+
+    return find
+
+
+def _by_type(kinds: dict[str, str], other: str) -> Find:
+    """The kind depends on the type that is named, as in Go."""
+
+    def find(node: Node) -> FoundDefinition | None:
+        name, of = node.child_by_field_name("name"), node.child_by_field_name("type")
+        return FoundDefinition(kinds.get(of.type if of else "", other), name) if name is not None else None
+
+    return find
+
+
+def _method_of_receiver(node: Node) -> FoundDefinition | None:
+    """A method of Go: `func (s *Server) Start()`."""
+    name, receiver = node.child_by_field_name("name"), node.child_by_field_name("receiver")
+    if name is None:
+        return None
+    return FoundDefinition("method", name, None if receiver is None else _innermost_type(receiver))
+
+
+def _implementation(node: Node) -> FoundDefinition | None:
+    """Return the type for which Rust implements something."""
+    of = node.child_by_field_name("type")
+    name = None if of is None else _innermost_type(of)
+    return None if name is None else FoundDefinition("implementation", name)
+
+
+def _innermost_type(node: Node) -> Node | None:
+    """Return the name of a type without its path, parameters and signs."""
+    inner: Node | None = node
+    for _ in range(_MAX_DECLARATORS):
+        if inner is None or inner.type == "type_identifier":
+            break
+        inner = (
+            inner.child_by_field_name("type")
+            or inner.child_by_field_name("name")
+            or next(iter(inner.named_children), None)
+        )
+    return inner if inner is not None and inner.type == "type_identifier" else None
 
 
 class Language(NamedTuple):
@@ -31,7 +134,7 @@ class Language(NamedTuple):
 
 def _named(words: str) -> dict[str, Find]:
     """Return an entry for each word `node_type:kind` whose name is in the field `name`."""
-    return {node: named(kind) for node, kind in (word.split(":") for word in words.split())}
+    return {node: _in_field(kind) for node, kind in (word.split(":") for word in words.split())}
 
 
 _DECORATOR = frozenset(["decorator"])
@@ -41,44 +144,44 @@ _PYTHON = _named("class_definition:class function_definition:function")
 _JAVASCRIPT = {
     **_named("function_declaration:function generator_function_declaration:function method_definition:function"),
     **_named("class_declaration:class"),
-    "variable_declarator": assigned("name", "value"),
-    "assignment_expression": assigned("left", "right"),
-    "pair": assigned("key", "value"),
-    "field_definition": assigned("property", "value"),
+    "variable_declarator": _assigned("name", "value"),
+    "assignment_expression": _assigned("left", "right"),
+    "pair": _assigned("key", "value"),
+    "field_definition": _assigned("property", "value"),
 }
 _TYPESCRIPT = {
     **_JAVASCRIPT,
     **_named("abstract_class_declaration:class interface_declaration:interface enum_declaration:enum"),
     **_named("type_alias_declaration:type internal_module:scope module:scope"),
     **_named("function_signature:function abstract_method_signature:function"),
-    "public_field_definition": assigned("name", "value"),
+    "public_field_definition": _assigned("name", "value"),
 }
 
 _GO = {
     **_named("function_declaration:function type_alias:type"),
-    "method_declaration": method_of_receiver,
-    "type_spec": by_type({"struct_type": "struct", "interface_type": "interface"}, "type"),
+    "method_declaration": _method_of_receiver,
+    "type_spec": _by_type({"struct_type": "struct", "interface_type": "interface"}, "type"),
 }
 
 _RUST = {
     **_named("function_item:function function_signature_item:function struct_item:struct union_item:struct"),
     **_named("enum_item:enum trait_item:trait type_item:type macro_definition:macro"),
-    "impl_item": implementation,
-    "mod_item": named("scope", needs="body"),
+    "impl_item": _implementation,
+    "mod_item": _in_field("scope", needs="body"),
 }
 
 _C = {
-    "function_definition": declared("function"),
-    "struct_specifier": named("struct", needs="body"),
-    "union_specifier": named("struct", needs="body"),
-    "enum_specifier": named("enum", needs="body"),
-    "type_definition": named("type", "declarator"),
-    "preproc_function_def": named("macro"),
+    "function_definition": _declared("function"),
+    "struct_specifier": _in_field("struct", needs="body"),
+    "union_specifier": _in_field("struct", needs="body"),
+    "enum_specifier": _in_field("enum", needs="body"),
+    "type_definition": _in_field("type", "declarator"),
+    "preproc_function_def": _in_field("macro"),
 }
 _CPP = {
     **_C,
     **_named("alias_declaration:type concept_definition:type namespace_definition:scope"),
-    "class_specifier": named("class", needs="body"),
+    "class_specifier": _in_field("class", needs="body"),
 }
 
 _JAVA = _named(
@@ -97,7 +200,7 @@ _RUBY = _named("class:class module:module method:function singleton_method:funct
 _PHP = {
     **_named("class_declaration:class interface_declaration:interface trait_declaration:trait enum_declaration:enum"),
     **_named("function_definition:function method_declaration:function"),
-    "namespace_definition": named("scope", needs="body"),
+    "namespace_definition": _in_field("scope", needs="body"),
 }
 
 _SHELL = _named("function_definition:function")

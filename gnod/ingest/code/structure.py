@@ -12,10 +12,10 @@ import time
 from collections.abc import Iterable, Mapping
 from functools import cache
 from itertools import count
+from operator import itemgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from gnod.ingest.code.finding import FoundDefinition
-from gnod.ingest.code.languages import BY_NAME, Language
+from gnod.ingest.code.languages import BY_NAME, FoundDefinition, Language
 
 if TYPE_CHECKING:
     from tree_sitter import Language as Grammar
@@ -89,11 +89,6 @@ class _Nodes(NamedTuple):
     errors: list[Node]
 
 
-class _Parsed(NamedTuple):
-    structure: Structure
-    errors: int
-
-
 def structure(text: str, language: Language) -> Structure | None:
     """Return the structure of a canonical text; None for one that is not to be treated as code."""
     if not _is_written_by_people(text):
@@ -102,10 +97,10 @@ def structure(text: str, language: Language) -> Structure | None:
     source = _NOT_ASCII.sub("x", text).encode()
     deadline = time.process_time() + TIME_LIMIT_S
     found = _parsed(text, source, language, deadline)
-    if language.otherwise and (found is None or found.errors):
+    if language.otherwise and (found is None or found[1]):
         other = _parsed(text, source, BY_NAME[language.otherwise], deadline)
-        found = min(filter(None, (found, other)), key=lambda each: each.errors, default=None)
-    return found.structure if found and found.errors <= _MOST_ERRORS * len(text) else None
+        found = min(filter(None, (found, other)), key=itemgetter(1), default=None)
+    return found[0] if found and found[1] <= _MOST_ERRORS * len(text) else None
 
 
 def _is_written_by_people(text: str) -> bool:
@@ -114,7 +109,8 @@ def _is_written_by_people(text: str) -> bool:
     return max(map(len, text.split("\n"))) <= _LONGEST_LINE
 
 
-def _parsed(text: str, source: bytes, language: Language, deadline: float) -> _Parsed | None:
+def _parsed(text: str, source: bytes, language: Language, deadline: float) -> tuple[Structure, int] | None:
+    """Return the structure, and how many characters are in errors; None if that takes too long."""
     tree = _parse(source, language.grammar, deadline)
     nodes = _walk(text, tree, language, deadline) if tree else None
     if tree is None or nodes is None:
@@ -122,7 +118,7 @@ def _parsed(text: str, source: bytes, language: Language, deadline: float) -> _P
     leads = _leads(text, nodes.leads)
     definitions = [_definition(text, node, found, leads) for node, found in nodes.definitions]
     nested = _nested(sorted(filter(None, definitions), key=lambda each: (each.start, -each.end)))
-    return _Parsed(Structure(nested, _statements(text, tree), _prose(text, nodes.prose)), _errors(nodes.errors, nested))
+    return Structure(nested, _statements(text, tree), _prose(text, nodes.prose)), _errors(nodes.errors, nested)
 
 
 @cache

@@ -18,7 +18,7 @@ from pathspec import GitIgnoreSpec, RegexPattern
 from gnod.config.model import CollectionConfig
 from gnod.globs import Glob
 from gnod.ingest import packages
-from gnod.ingest.files.placeholders import is_dataless, stands_for
+from gnod.ingest.files.unreadable import is_dataless, stands_for
 
 IGNORE_FILES = (".gitignore", ".gnoignore")
 _MAX_IGNORE_BYTES = 1024 * 1024

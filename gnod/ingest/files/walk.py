@@ -18,9 +18,8 @@ from gnod.disks.looks import answers
 from gnod.disks.spellings import Spellings, folded, real_path
 from gnod.errors import RootUnavailable
 from gnod.ingest.files.ignore import HIDDEN, IGNORE_FILES, IgnoreFile, IgnoreFiles, Rules, package_rules
-from gnod.ingest.files.placeholders import NOT_HERE, is_dataless
-from gnod.ingest.files.refusals import why_refused
 from gnod.ingest.files.scope import WHOLE, Scope, is_text, of_paths
+from gnod.ingest.files.unreadable import NOT_HERE, is_dataless, why_refused
 from gnod.store.tables.records import Between, FileStat
 
 # Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.

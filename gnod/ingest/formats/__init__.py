@@ -9,8 +9,7 @@ connection: converters see bytes.
 
 from __future__ import annotations
 
-from gnod.ingest.reading.result import ConversionFailed, Converted
-from gnod.ingest.reading.scans import Scans
+from gnod.ingest.reading.result import ConversionFailed, Converted, Scans
 
 __all__ = ["ConversionFailed", "Converted", "convert"]
 

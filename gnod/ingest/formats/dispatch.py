@@ -11,8 +11,7 @@ from gnod.ingest.formats.registry import REGISTRY
 from gnod.ingest.formats.text import PLAIN
 from gnod.ingest.reading.converter import Converter, FileContent, LogText
 from gnod.ingest.reading.decode import NotText, decode
-from gnod.ingest.reading.result import ConversionFailed, Converted, too_long
-from gnod.ingest.reading.scans import Scans
+from gnod.ingest.reading.result import ConversionFailed, Converted, Scans, too_long
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

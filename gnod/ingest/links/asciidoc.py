@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gnod.ingest.links import urls
-from gnod.ingest.links.masking import in_turn, masked
+from gnod.ingest.links.finding import addresses, in_turn, masked
 from gnod.ingest.links.targets import Addressing, WrittenLink
 
 _LINE = re.compile(r"^(?P<fence>-{4,}|\.{4,}|/{4,}|\+{4,}|```\w*)[ \t]*$|^//(?!/)[^\n]*$", re.M)
@@ -24,7 +23,7 @@ def find(text: str) -> Iterator[WrittenLink]:
     text = masked(text, _not_text(text))
     if "`+" in text or "+++" in text:
         text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
-    yield from in_turn(text, _macros, _cross_references, _addresses)
+    yield from in_turn(text, _macros, _cross_references, _without_brackets)
 
 
 def _not_text(text: str) -> Iterator[tuple[int, int]]:
@@ -84,8 +83,8 @@ def _reference(span: tuple[int, int], target: str, place: int, addressing: Addre
     return WrittenLink(*span, "reference", f"{path}#{heading}" if heading else path, addressing, place)
 
 
-def _addresses(text: str) -> Iterator[WrittenLink]:
-    for found in urls.find(text):
+def _without_brackets(text: str) -> Iterator[WrittenLink]:
+    for found in addresses(text):
         # In `https://example.org[shown]`, the address ends at the bracket.
         target = found.target.partition("[")[0]
         yield found._replace(end=found.start + len(target), target=target)

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from io import StringIO
 from itertools import accumulate, islice
 from operator import itemgetter
-from typing import NamedTuple
 
-from gnod.ingest.links import markdown, properties, urls
+from gnod.ingest.links import markdown, properties
+from gnod.ingest.links.finding import addresses
 from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
 from gnod.ingest.text.frontmatter import Frontmatter
 from gnod.ingest.text.outline import Outline
@@ -28,22 +28,15 @@ _IN_MARKDOWN = frozenset({MARKDOWN, "application/x-ipynb+json"})
 _WITHOUT_LINKS = ("text/x-", "application/json", "application/yaml", "application/toml", "text/csv", "text/tab-")
 
 
-class Extracted(NamedTuple):
-    """`labels`: names of places in the document, see `link_names`."""
-
-    links: list[Link]
-    labels: list[str]
-
-
 def extract(
     text: str, source: str | None, *, mime: str, path: str, head: Frontmatter, structure: Outline, lost: LineMap
-) -> Extracted:
-    """Return the links of a document. `text` is canonical; `source`: what it was translated from, line by line, with
-    `lost` as its line map."""
+) -> tuple[list[Link], list[str]]:
+    """Return the links of a document, and the names of places in it (see `link_names`). `text` is canonical; `source`:
+    what it was translated from, line by line, with `lost` as its line map."""
     if source is not None and mime in SOURCES:
         found, labels = found_in_source(source, mime)
-        return Extracted(_located_in_source(text, _links(found, path), source, lost), labels)
-    return Extracted(_located(text, _links(found_in_text(text, mime, head, structure), path), lost), [])
+        return _located_in_source(text, _links(found, path), source, lost), labels
+    return _located(text, _links(found_in_text(text, mime, head, structure), path), lost), []
 
 
 def found_in_source(source: str, mime: str) -> tuple[Iterator[WrittenLink], list[str]]:
@@ -67,7 +60,7 @@ def found_in_text(text: str, mime: str, head: Frontmatter, structure: Outline) -
     elif mime == "text/html":
         yield from markdown.find(text, markdown.fenced(text, structure), wiki=False)
     elif not mime.startswith(_WITHOUT_LINKS):
-        yield from urls.find(text)
+        yield from addresses(text)
 
 
 def _links(found: Iterator[WrittenLink], path: str) -> list[tuple[WrittenLink, LinkTarget]]:

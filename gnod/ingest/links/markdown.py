@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from gnod.ingest.links import html, urls, wikilinks
-from gnod.ingest.links.masking import in_turn, masked
+from gnod.ingest.links.finding import addresses, in_turn, masked
 from gnod.ingest.links.targets import WrittenLink
 from gnod.ingest.text.outline import Outline
 
@@ -31,6 +30,13 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 _AUTOLINK = re.compile(r"<([A-Za-z][A-Za-z0-9+.-]{1,31}:[^\s<>\0]{1,2000})>")
+_TAG = re.compile(
+    r"<(?P<tag>a|img)\s(?:[^<>]{0,1000}?\s)?(?:href|src)\s*=\s*"
+    r"(?:\"(?P<double>[^\"<>]{1,2000})\"|'(?P<single>[^'<>]{1,2000})'|(?P<bare>[^\s\"'<>=`]{1,2000}))[^<>]{0,1000}>",
+    re.I,
+)
+# In a table, the bar is written as `\|`.
+_WIKILINK = re.compile(r"\[\[([^\[\]|\n\0]{1,1000}?)(?:\\?\|[^\[\]\n]{0,1000})?\]\]")
 _BEFORE_DESTINATION = ("](", "]: ")  # text in angle brackets is the destination
 _TICKS = re.compile(r"`(?:[^`\n]+`(?!`)|`*)")
 _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
@@ -46,8 +52,22 @@ def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True
     if not any(sign in text for sign in _SIGNS):
         return
     text = without_code(text, hidden)
-    syntaxes = (_autolinks, _bracketed, html.find, urls.find)
-    yield from in_turn(text, *((wikilinks.find, *syntaxes) if wiki else syntaxes))
+    syntaxes = (_autolinks, _bracketed, _html, addresses)
+    yield from in_turn(text, *((wikilinks, *syntaxes) if wiki else syntaxes))
+
+
+def wikilinks(text: str) -> Iterator[WrittenLink]:
+    """Yield the links of Obsidian: `[[Note]]`, `[[folder/Note#Heading|shown]]`, `[[Note#^block]]`, embeds `![[…]]`."""
+    if "[[" not in text:
+        return
+    for match in _WIKILINK.finditer(text):
+        start = match.start()
+        is_embed = text[start - 1 : start] == "!"
+        start -= is_embed
+        if text[start - 1 : start] != "\\":
+            target = match[1].strip()
+            place = text.index(target, match.start(1))
+            yield WrittenLink(start, match.end(), "embed" if is_embed else "wikilink", target, "name", place)
 
 
 def fenced(text: str, structure: Outline) -> list[tuple[int, int]]:
@@ -63,8 +83,8 @@ def without_code(text: str, hidden: Iterable[tuple[int, int]]) -> str:
 
 
 def _bracketed(text: str) -> Iterator[WrittenLink]:
-    addresses, text = _definitions(text)
-    if "](" not in text and not addresses:
+    defined, text = _definitions(text)
+    if "](" not in text and not defined:
         return
     opened: list[int] = []
     resume = 0
@@ -78,7 +98,7 @@ def _bracketed(text: str) -> Iterator[WrittenLink]:
             del opened[:-_MOST_OPEN]
         elif sign == "[" or opened:
             start = at if sign == "[" else opened.pop()
-            found = _link(text, start, bracket, addresses) if start >= 0 else None
+            found = _link(text, start, bracket, defined) if start >= 0 else None
             if found:
                 yield found
                 resume = found.end
@@ -87,7 +107,7 @@ def _bracketed(text: str) -> Iterator[WrittenLink]:
                     opened = [each if each < 0 or _is_image(text, each) else ~each for each in opened]
 
 
-def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, _Destination]) -> WrittenLink | None:
+def _link(text: str, start: int, closing: re.Match[str], defined: dict[str, _Destination]) -> WrittenLink | None:
     """Return the link whose text is between these brackets."""
     is_image = _is_image(text, start)
     end, kind = closing.end(), "markdown"
@@ -96,11 +116,11 @@ def _link(text: str, start: int, closing: re.Match[str], addresses: dict[str, _D
         found = closing["simple"], closing.start("simple")
     elif match := _INLINE.match(text, end):
         end, found = match.end(), _destination(match)
-    elif addresses:
+    elif defined:
         label = _LABEL.match(text, end)
         name = label[1] if label and label[1] else text[start + 1 : min(end - 1, start + 1001)]
         end = label.end() if label else end
-        found, kind = addresses.get(_normalised(name)), "reference"
+        found, kind = defined.get(_normalised(name)), "reference"
     if found is None:
         return None
     return WrittenLink(start - is_image, end, "image" if is_image else kind, found[0], place=found[1])
@@ -116,18 +136,27 @@ def _is_image(text: str, start: int) -> bool:
 
 
 def _definitions(text: str) -> tuple[dict[str, _Destination], str]:
-    """Return the addresses by label, of which the first counts, and the text without the definitions."""
+    """Return the addresses by label (the first one of a label counts), and the text without the definitions."""
     if "]:" not in text:
         return {}, text
     found = list(_DEFINITION.finditer(text))
-    addresses: dict[str, _Destination] = {}
+    defined: dict[str, _Destination] = {}
     for match in found:
-        addresses.setdefault(_normalised(match["label"]), _destination(match))
-    return addresses, masked(text, (match.span() for match in found))
+        defined.setdefault(_normalised(match["label"]), _destination(match))
+    return defined, masked(text, (match.span() for match in found))
 
 
 def _normalised(label: str) -> str:
     return " ".join(label.split()).casefold()
+
+
+def _html(text: str) -> Iterator[WrittenLink]:
+    if "<" not in text:
+        return
+    for match in _TAG.finditer(text):
+        kind = "image" if match["tag"].lower() == "img" else "html"
+        group = match.lastgroup or ""
+        yield WrittenLink(*match.span(), kind, match[group], place=match.start(group))
 
 
 def _autolinks(text: str) -> Iterator[WrittenLink]:

@@ -13,8 +13,8 @@ from typing import NamedTuple
 from gnod.analysis import stopwords
 from gnod.analysis.markup import head_end
 from gnod.analysis.terms import is_unspaced
+from gnod.ingest.links.finding import masked
 from gnod.ingest.links.markdown import fenced, without_code
-from gnod.ingest.links.masking import masked
 from gnod.ingest.text.outline import outline
 
 MOST_NAMES = 20

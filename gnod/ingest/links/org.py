@@ -7,8 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from gnod.ingest.links import urls
-from gnod.ingest.links.masking import in_turn, masked
+from gnod.ingest.links.finding import addresses, in_turn, masked
 from gnod.ingest.links.targets import WrittenLink
 
 _EDGE = re.compile(r"^[ \t]*#\+(begin|end)_(src|example|export|comment)\b[^\n]*$", re.I | re.M)
@@ -27,7 +26,7 @@ _ID = re.compile(r"^[ \t]*:ID:[ \t]+(\S{1,200})[ \t]*$", re.I | re.M)
 def find(text: str) -> Iterator[WrittenLink]:
     text = masked(text, _blocks(text))
     text = masked(text, (match.span() for match in _HIDDEN.finditer(text)))
-    yield from in_turn(text, partial(_matches, _LINK), partial(_matches, _ANGLE), _includes, urls.find)
+    yield from in_turn(text, partial(_matches, _LINK), partial(_matches, _ANGLE), _includes, addresses)
 
 
 def ids(text: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 
-from gnod.ingest.text.outline import Heading, outline
+from gnod.ingest.text.outline import outline, paths
 
 _BLOCK = re.compile(r"(?:^|\s)\^([\w-]{1,100})[ \t]*$", re.M)
 _ANCHOR = re.compile(
@@ -67,12 +67,10 @@ class LinkPlaces:
         return self._anchors.get(last, 0 if known is None and last.lower() in ("", "top") else known)
 
     def _below(self, above: list[str], name: str) -> int | None:
-        path: list[Heading] = []
         wanted = [*map(slug_of, above), slug_of(name)]
-        for heading in self._outline:
-            path = [*(each for each in path if each.level < heading.level), heading]
+        for path in paths(self._outline):
             if [slug_of(each.text) for each in path][-len(wanted) :] == wanted:
-                return heading.start
+                return path[-1].start
         return None
 
     def suggestion(self, fragment: str) -> str | None:

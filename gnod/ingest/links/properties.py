@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from gnod.ingest.links import urls, wikilinks
+from gnod.ingest.links.finding import addresses
+from gnod.ingest.links.markdown import wikilinks
 from gnod.ingest.links.targets import WrittenLink
 from gnod.ingest.text import metadata as values
 from gnod.ingest.text.metadata import Metadata
@@ -39,10 +40,10 @@ def _targets(value: object, *, is_link: bool) -> Iterator[WrittenLink]:
     for each in _flat(value):
         if not isinstance(each, str):
             continue
-        wiki = list(wikilinks.find(each))
+        wiki = list(wikilinks(each))
         yield from (found._replace(kind="property") for found in wiki)
         if not wiki:
-            found_urls = list(urls.find(each))
+            found_urls = list(addresses(each))
             yield from found_urls
             if is_link and not found_urls and each.strip():
                 yield WrittenLink(0, 0, "property", each.strip(), "name")

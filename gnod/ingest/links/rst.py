@@ -6,8 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import partial
 
-from gnod.ingest.links import urls
-from gnod.ingest.links.masking import in_turn, masked
+from gnod.ingest.links.finding import addresses, in_turn, masked
 from gnod.ingest.links.targets import Addressing, WrittenLink
 
 _ROLE = re.compile(r":(?P<role>doc|ref|download|numref):`(?P<content>[^`\0]{1,1000})`")
@@ -48,10 +47,10 @@ def find(text: str) -> Iterator[WrittenLink]:
         text = masked(text, (match.span("body") for match in _CODE.finditer(text)))
     text = masked(text, (match.span() for match in _LITERAL.finditer(text)))
     targets = list(_TARGET.finditer(text))
-    addresses = {_name(match): _address(match) for match in targets}
+    named = {_name(match): _address(match) for match in targets}
     text = masked(text, (match.span() for match in targets))
-    references = partial(_references, addresses=addresses)
-    yield from in_turn(text, _directives, _toctrees, _roles, references, urls.find)
+    references = partial(_references, named=named)
+    yield from in_turn(text, _directives, _toctrees, _roles, references, addresses)
 
 
 def labels(text: str) -> list[str]:
@@ -102,23 +101,23 @@ def _roles(text: str) -> Iterator[WrittenLink]:
         yield WrittenLink(*match.span(), match["role"], target, _ADDRESSINGS[match["role"]], place)
 
 
-def _references(text: str, addresses: dict[str, tuple[str, int]]) -> Iterator[WrittenLink]:
+def _references(text: str, named: dict[str, tuple[str, int]]) -> Iterator[WrittenLink]:
     for match in _PHRASE.finditer(text):
         if _INSIDE.match(text, max(match.start() - 1, 0), match.start()):
             continue
         content = " ".join(match["content"].split())
-        if named := _WITH_TEXT.match(content):
-            target: str | None = named["target"]
-            place = text.rfind(named["target"], *match.span("content"))
+        if with_text := _WITH_TEXT.match(content):
+            target: str | None = with_text["target"]
+            place = text.rfind(with_text["target"], *match.span("content"))
             if target and target.endswith("_"):
-                target, place = addresses.get(target[:-1].casefold(), _NOWHERE)
+                target, place = named.get(target[:-1].casefold(), _NOWHERE)
         else:
-            target, place = addresses.get(content.casefold(), (f"#{content}", -1))  # it may also be a heading
+            target, place = named.get(content.casefold(), (f"#{content}", -1))  # it may also be a heading
         if target:
             yield WrittenLink(*match.span(), "rst", target, place=place)
-    for match in _END_OF_WORD.finditer(text) if addresses else ():
+    for match in _END_OF_WORD.finditer(text) if named else ():
         end = match.start()
         word = _WORD.search(text, max(end - _MOST_LETTERS, 0), end)
-        target, place = addresses.get(word[0].casefold(), _NOWHERE) if word else _NOWHERE
+        target, place = named.get(word[0].casefold(), _NOWHERE) if word else _NOWHERE
         if word and target:
             yield WrittenLink(word.start(), match.end(), "rst", target, place=place)

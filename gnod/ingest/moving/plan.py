@@ -21,8 +21,8 @@ from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.walk import folder_problem, why_not_listed
 from gnod.ingest.links.targets import LinkTarget
 from gnod.ingest.member_names import SEPARATOR
-from gnod.ingest.moving.path_names import NamedFile, PathNames
-from gnod.ingest.moving.rewriting import Edit, LeftLink, MovedPaths, NotRewritable, apply, rewrite
+from gnod.ingest.moving.naming import MovedPaths
+from gnod.ingest.moving.rewriting import Edit, LeftLink, NotRewritable, apply, rewrite
 from gnod.store import link_names
 from gnod.store.connection import Connection
 from gnod.store.documents import collections
@@ -39,13 +39,6 @@ class PlannedFile(NamedTuple):
     edits: list[Edit]
 
 
-class LeftInFile(NamedTuple):
-    """Links that someone has to change by hand, with the path of their file before the move."""
-
-    path: str
-    link: LeftLink
-
-
 class MovePlan(NamedTuple):
     """A move of `old` to `new`, paths in the folder `root`."""
 
@@ -53,7 +46,7 @@ class MovePlan(NamedTuple):
     old: str
     new: str
     files: list[PlannedFile]
-    left: list[LeftInFile]
+    left: list[LeftLink]
 
     def diff(self) -> Iterator[str]:
         """Yield the lines of a unified diff, with the names that the files have before and after."""
@@ -82,14 +75,11 @@ def plan(
     connection: Connection, collection: CollectionConfig, old: str, new: str, ignore_files: IgnoreFiles
 ) -> MovePlan:
     """Return what to do. Raises DocumentNotFound, MoveConflict, PathOutsideRoot, Refused."""
-    old, new = _checked(collection, old, new)
-    id_ = collections.id_of(connection, collection.name)
-    stored = _Stored(connection, id_)
-    for path in stored.paths:
-        to = moved(path, old, new)
-        if to != path and SEPARATOR not in to and (reason := why_not_listed(collection, to, ignore_files)):
-            raise Refused(f"{to} would not be indexed ({reason}): choose another name")
-    return _Planning(connection, collection.path, old, new, stored).plan()
+    planning = _Planning(connection, collection, *_checked(collection, old, new))
+    for path in planning.moved_documents():
+        if SEPARATOR not in path and (reason := why_not_listed(collection, path, ignore_files)):
+            raise Refused(f"{path} would not be indexed ({reason}): choose another name")
+    return planning.plan()
 
 
 def _checked(collection: CollectionConfig, old: str, new: str) -> tuple[str, str]:
@@ -140,68 +130,65 @@ class _LinkingDocument(NamedTuple):
     mime: str
 
 
-class _Stored:
-    """The documents of a collection in order of their ids, and the names that links find them by."""
+class _Planning:
+    """The files of a collection by their numbers: its documents in order of their ids, then the others, which links may
+    also name."""
 
-    def __init__(self, connection: Connection, collection_id: int) -> None:
-        self.collection_id = collection_id
+    def __init__(self, connection: Connection, collection: CollectionConfig, old: str, new: str) -> None:
+        self._connection, self._root, self._from, self._to = connection, collection.path, old, new
+        self._id = collections.id_of(connection, collection.name)
         rows = connection.execute(
             "SELECT id, path, source_hash, mime FROM documents WHERE collection_id = ? AND active ORDER BY id",
-            (collection_id,),
+            (self._id,),
         )
-        self.documents = [_LinkingDocument(*row) for row in rows]
-        self.paths = [each.path for each in self.documents]
-        self._aliases: dict[int, list[str]] = {}
-        self._labels: dict[int, list[str]] = {}
-        rows = connection.execute(
-            "SELECT document_id, name, rank FROM names WHERE collection_id = ? AND"
-            " (rank = ? OR rank = ? AND (name GLOB 'ref:*' OR name GLOB 'id:*'))",
-            (collection_id, link_names.ALIAS, link_names.PATH),
-        )
-        for document_id, name, rank in rows:
-            kept = self._aliases if rank == link_names.ALIAS else self._labels
-            kept.setdefault(document_id, []).append(name)
-
-    def named(self, number: int, path: str) -> NamedFile:
-        id_ = self.documents[number].id
-        return NamedFile(number, path, self._aliases.get(id_, []), self._labels.get(id_, []))
-
-
-class _Planning:
-    def __init__(self, connection: Connection, root: str, old: str, new: str, stored: _Stored) -> None:
-        self._connection, self._root, self._from, self._to, self._stored = connection, root, old, new, stored
-        known = set(stored.paths)
-        self._old = [*stored.paths, *(path for path in _on_disk(root) if path not in known)]
+        self._documents = [_LinkingDocument(*row) for row in rows]
+        known = dict.fromkeys(document.path for document in self._documents)
+        self._old = [*known, *(path for path in _on_disk(self._root) if path not in known)]
         self._new = [moved(path, old, new) for path in self._old]
-        self._paths = MovedPaths(self._names(self._old), self._names(self._new), self._old, self._new)
+        self._paths = MovedPaths(self._old, self._new, self._names())
+
+    def moved_documents(self) -> list[str]:
+        """Return the new paths of the documents that are moved."""
+        return [self._new[number] for number in self._moved()]
 
     def plan(self) -> MovePlan:
-        files, left = [], []
+        files: list[PlannedFile] = []
+        left: list[LeftLink] = []
         for number in self._affected():
-            document = self._stored.documents[number]
             try:
-                file, unchanged = self._rewritten(document, number)
+                file, unchanged = self._rewritten(number)
             except NotRewritable as error:
-                left += [LeftInFile(document.path, each) for each in self._unwritable(document, number, str(error))]
+                left += self._unwritable(number, str(error))
                 continue
-            left += [LeftInFile(document.path, each) for each in unchanged]
+            left += unchanged
             if file.edits:
                 files.append(file)
         return MovePlan(self._root, self._from, self._to, files, left)
 
-    def _names(self, paths: list[str]) -> PathNames:
-        count = len(self._stored.documents)
-        others = (NamedFile(number, path, [], []) for number, path in enumerate(paths[count:], count))
-        return PathNames((self._stored.named(number, path) for number, path in enumerate(paths[:count])), others)
+    def _names(self) -> list[tuple[list[str], list[str]]]:
+        """Return the aliases and the labels of each document."""
+        rows = self._connection.execute(
+            "SELECT document_id, name, rank FROM names WHERE collection_id = ? AND"
+            " (rank = ? OR rank = ? AND (name GLOB 'ref:*' OR name GLOB 'id:*'))",
+            (self._id, link_names.ALIAS, link_names.PATH),
+        )
+        found: dict[int, tuple[list[str], list[str]]] = {document.id: ([], []) for document in self._documents}
+        for document_id, name, rank in rows:
+            if document_id in found:
+                found[document_id][rank != link_names.ALIAS].append(name)
+        return list(found.values())
+
+    def _moved(self) -> list[int]:
+        return [number for number in range(len(self._documents)) if self._old[number] != self._new[number]]
 
     def _affected(self) -> list[int]:
         """Return the documents that are moved, and those with a link that would lead elsewhere."""
         pairs = [pair for pair in zip(self._old, self._new, strict=True) if pair[0] != pair[1]]
         keys = {name.name for pair in pairs for path in pair for name in link_names.names_of(path, [], [])}
         keys |= {link_names.key(f"{folder}/") for folder in (self._from, self._to)}
-        numbers = {document.id: number for number, document in enumerate(self._stored.documents)}
-        found = {number for number in numbers.values() if self._old[number] != self._new[number]}
-        for stored in links.looking_for(self._connection, self._stored.collection_id, keys):
+        numbers = {document.id: number for number, document in enumerate(self._documents)}
+        found = set(self._moved())
+        for stored in links.looking_for(self._connection, self._id, keys):
             number = numbers.get(stored.document_id)
             if number is not None and number not in found and self._leads_elsewhere(stored.link, self._old[number]):
                 found.add(number)
@@ -213,7 +200,8 @@ class _Planning:
         before, after = (names.meant(target, link.target, path) for names in (self._paths.before, self._paths.after))
         return before != after or self._paths.is_name_lost(target)
 
-    def _rewritten(self, document: _LinkingDocument, number: int) -> tuple[PlannedFile, list[LeftLink]]:
+    def _rewritten(self, number: int) -> tuple[PlannedFile, list[LeftLink]]:
+        document = self._documents[number]
         path = Path(self._root, document.path)
         if SEPARATOR in document.path:
             raise NotRewritable("the file is in an archive")
@@ -230,16 +218,16 @@ class _Planning:
             raise Refused(f"{path} links to what is moved, and is read-only; nothing was changed")
         return PlannedFile(document.path, data, apply(data, edits), edits), left
 
-    def _unwritable(self, document: _LinkingDocument, number: int, why: str) -> Iterator[LeftLink]:
+    def _unwritable(self, number: int, why: str) -> Iterator[LeftLink]:
         """Yield the links that will lead elsewhere, in a file that cannot be rewritten."""
         old, new = self._old[number], self._new[number]
-        for stored in links.outgoing(self._connection, document.id):
+        for stored in links.outgoing(self._connection, self._documents[number].id):
             link = stored.link
             target = LinkTarget(link.key, link.reach, link.fragment)
             before = self._paths.before.meant(target, link.target, old)
             is_relative = link.reach == link_names.PATH and posixpath.dirname(old) != posixpath.dirname(new)
             if before and (is_relative or before != self._paths.after.meant(target, link.target, new)):
-                yield LeftLink(link.line, link.target, why)
+                yield LeftLink(old, link.line, link.target, why)
 
 
 def _on_disk(root: str) -> Iterator[str]:

@@ -10,18 +10,17 @@ import codecs
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import AnyStr, NamedTuple
 
 from gnod.ingest.links.extraction import MARKDOWN, SOURCES, found_in_source, found_in_text
 from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
-from gnod.ingest.moving.path_names import PathNames
-from gnod.ingest.moving.spelling import spellings, written_path
+from gnod.ingest.moving.naming import MovedPaths, spellings, written_path
 from gnod.ingest.text import frontmatter
 from gnod.ingest.text.canonical import canonicalise, with_line_map
 from gnod.ingest.text.outline import outline
-from gnod.store.link_names import ALIAS, OUTSIDE
+from gnod.store.link_names import OUTSIDE
 from gnod.types import LineMap, source_line
 
 FORMATS = SOURCES | {MARKDOWN}
@@ -34,23 +33,11 @@ _MARKS = (
 _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-class MovedPaths(NamedTuple):
-    """Where links lead before and after a move, and the paths by id."""
-
-    before: PathNames
-    after: PathNames
-    old: Sequence[str]
-    new: Sequence[str]
-
-    def is_name_lost(self, target: LinkTarget) -> bool:
-        """Tell whether a name, as in Obsidian, was that of one file only, and will be that of several."""
-        is_name = target.reach == ALIAS
-        return is_name and self.before.is_unique(target.key) and not self.after.is_unique(target.key)
-
-
 class LeftLink(NamedTuple):
-    """A link that has to be changed by hand. `line`: from 1; 0 if it is not known."""
+    """A link that somebody has to change by hand. `path`: of its file before the move. `line`: from 1; 0 if it is not
+    known."""
 
+    path: str
     line: int
     target: str
     problem: str
@@ -64,17 +51,8 @@ class Edit(NamedTuple):
     new: bytes
 
 
-class Rewritten(NamedTuple):
-    edits: list[Edit]
-    left: list[LeftLink]
-
-
-class _Change(NamedTuple):
-    """A part of the text from `start`, and what it becomes."""
-
-    start: int
-    old: str
-    new: str
+_Change = tuple[int, str, str]
+"""A part of the text: where it begins, what it is, and what it becomes."""
 
 
 class NotRewritable(Exception):
@@ -85,33 +63,34 @@ class _Failed(Exception):
     """A link cannot be rewritten; the message says why."""
 
 
-def rewrite(data: bytes, mime: str, id_: int, paths: MovedPaths) -> Rewritten:
-    """Return how the content of file `id_` changes, so that its links lead to the same files after the move.
-
-    Raises NotRewritable."""
+def rewrite(data: bytes, mime: str, number: int, paths: MovedPaths) -> tuple[list[Edit], list[LeftLink]]:
+    """Return how the content of a file changes, so that its links lead to the same files after the move, and the links
+    that cannot be changed. Raises NotRewritable."""
     decoded = _decoded(data)
     if decoded is None:
         raise NotRewritable("the file is not in UTF-8, or UTF-16 with a byte order mark")
     if mime not in FORMATS:
         raise NotRewritable("links in this format are not rewritten")
     mark, encoding, text = decoded
-    changes, left = _LinkChanges(text, mime, id_, paths).checked()
+    changes, left = _LinkChanges(text, mime, number, paths).checked()
     edits = []
     at, offset = 0, len(mark)
-    for change in changes:
-        offset += len(text[at : change.start].encode(encoding))
-        at = change.start
-        edits.append(Edit(offset, change.old.encode(encoding), change.new.encode(encoding)))
-    return Rewritten(edits, left)
+    for start, old, new in changes:
+        offset += len(text[at:start].encode(encoding))
+        at = start
+        edits.append(Edit(offset, old.encode(encoding), new.encode(encoding)))
+    return edits, left
 
 
-def apply(data: bytes, edits: Sequence[Edit]) -> bytes:
-    """Return the content with the edits, which are in order."""
-    parts, at = [], 0
-    for edit in edits:
-        parts += [data[at : edit.start], edit.new]
-        at = edit.start + len(edit.old)
-    return b"".join([*parts, data[at:]])
+def apply(content: AnyStr, changes: Iterable[tuple[int, AnyStr, AnyStr]]) -> AnyStr:
+    """Return the content with the changes, which are in order: where each one is, what is there, what it becomes."""
+    parts: list[AnyStr] = []
+    at = 0
+    for start, old, new in changes:
+        parts += [content[at:start], new]
+        at = start + len(old)
+    parts.append(content[at:])
+    return content[:0].join(parts)
 
 
 def reverse(edits: Sequence[Edit]) -> list[Edit]:
@@ -131,26 +110,25 @@ def _decoded(data: bytes) -> tuple[bytes, str, str] | None:
 
 
 class _LinkChanges:
-    """The changes of one text. `id_`: of its file."""
+    """The changes of one text. `number`: of its file."""
 
-    def __init__(self, text: str, mime: str, id_: int, paths: MovedPaths) -> None:
-        self._text, self._mime, self._id, self._paths = text, mime, id_, paths
-        self._old, self._new = paths.old[id_], paths.new[id_]
+    def __init__(self, text: str, mime: str, number: int, paths: MovedPaths) -> None:
+        self._text, self._mime, self._paths = text, mime, paths
+        self._old, self._new = paths.old[number], paths.new[number]
         self._found = _FoundLinks(text, mime)
 
     def checked(self) -> tuple[list[_Change], list[LeftLink]]:
         """Return the changes after which all changed links lead where they should, and the other links."""
+        wanted: dict[int, int] = {}
         changes: dict[int, _Change] = {}
         failed: dict[int, str] = {}
-        wanted = [self._wanted(link, failed, number) for number, link in enumerate(self._found.links)]
-        for number, ids in enumerate(wanted):
-            if ids is not None and number not in failed:
-                try:
-                    change = self._change(self._found.links[number], ids)
-                except _Failed as error:
-                    failed[number] = str(error)
-                else:
-                    changes[number] = change
+        for number, link in enumerate(self._found.links):
+            try:
+                if (file := self._wanted(link)) is not None:
+                    wanted[number] = file
+                    changes[number] = self._change(link, file)
+            except _Failed as error:
+                failed[number] = str(error)
         wrong = self._wrong(changes, wanted)
         kept = {number: change for number, change in changes.items() if number not in wrong}
         if wrong and self._wrong(kept, wanted):
@@ -158,8 +136,8 @@ class _LinkChanges:
         failed |= dict.fromkeys(wrong, "its new name cannot be written in this syntax")
         return _in_order(kept), [self._left(*each) for each in sorted(failed.items())]
 
-    def _wanted(self, link: WrittenLink, failed: dict[int, str], number: int) -> int | None:
-        """Return the file that a link must lead to and does not; None if it can stay as it is."""
+    def _wanted(self, link: WrittenLink) -> int | None:
+        """Return the file that a link must lead to and does not; None if it can stay as it is. Raises _Failed."""
         target = target_of(link, self._old)
         if target is None:
             return None
@@ -168,9 +146,9 @@ class _LinkChanges:
         if len(before) == 1:
             return before[0] if after != before or self._paths.is_name_lost(target) else None
         if target.reach == OUTSIDE and not link.target.startswith("/") and self._has_other_folder():
-            failed[number] = "it leads out of the collection"
-        elif len(before) > 1 and sorted(before) != sorted(after):
-            failed[number] = "it may lead to several files"
+            raise _Failed("it leads out of the collection")
+        if len(before) > 1 and sorted(before) != sorted(after):
+            raise _Failed("it may lead to several files")
         return None
 
     def _has_other_folder(self) -> bool:
@@ -187,7 +165,7 @@ class _LinkChanges:
         end = self._found.place(link.place + len(written))
         if start is None or end is None or _clean(self._text[start:end]) != _clean(written):
             raise _Failed("its place in the file is not certain")
-        return _Change(start, self._text[start:end], self._spelled(link, written, wanted))
+        return start, self._text[start:end], self._spelled(link, written, wanted)
 
     def _spelled(self, link: WrittenLink, written: str, wanted: int) -> str:
         before, after = self._paths.old[wanted], self._paths.new[wanted]
@@ -198,11 +176,11 @@ class _LinkChanges:
                 return each.text
         raise _Failed(f"no link of this kind can name {after}")
 
-    def _wrong(self, changes: dict[int, _Change], wanted: list[int | None]) -> list[int]:
+    def _wrong(self, changes: dict[int, _Change], wanted: dict[int, int]) -> list[int]:
         """Return the changes with which the text, read again, does not have the links that it should have."""
         if not changes:
             return []
-        links = _FoundLinks(_changed(self._text, changes), self._mime).links
+        links = _FoundLinks(apply(self._text, _in_order(changes)), self._mime).links
         if [link.kind for link in links] != [link.kind for link in self._found.links]:
             return list(changes)
         return [
@@ -213,7 +191,7 @@ class _LinkChanges:
 
     def _left(self, number: int, problem: str) -> LeftLink:
         link = self._found.links[number]
-        return LeftLink(self._found.line(link.start), link.target, problem)
+        return LeftLink(self._old, self._found.line(link.start), link.target, problem)
 
 
 class _FoundLinks:
@@ -283,13 +261,4 @@ def _clean(part: str) -> str:
 
 def _in_order(changes: dict[int, _Change]) -> list[_Change]:
     """Return each change once: links may share the definition of their target."""
-    by_place = {change.start: change for change in changes.values()}
-    return [by_place[start] for start in sorted(by_place)]
-
-
-def _changed(text: str, changes: dict[int, _Change]) -> str:
-    parts, at = [], 0
-    for change in _in_order(changes):
-        parts += [text[at : change.start], change.new]
-        at = change.start + len(change.old)
-    return "".join([*parts, text[at:]])
+    return sorted({change[0]: change for change in changes.values()}.values())

@@ -17,8 +17,7 @@ from typing import Literal, NamedTuple
 import msgspec
 
 from gnod.ingest.reading.decode import decode
-from gnod.ingest.reading.result import ConversionFailed, Converted, too_long
-from gnod.ingest.reading.scans import Scans
+from gnod.ingest.reading.result import ConversionFailed, Converted, Scans, too_long
 from gnod.locations import Kind
 
 HEAD_BYTES = 8192

@@ -7,8 +7,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from gnod.ingest.reading.result import ConversionFailed
-from gnod.ingest.reading.scans import MAX_PAGES
+from gnod.ingest.reading.result import MAX_PAGES, ConversionFailed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a converter returns, or raises."""
+"""What a converter returns, or raises, and the pages without text that it reports."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from gnod.locations import Locations
 if TYPE_CHECKING:
     from gnod.ingest.reading.converter import FileContent
 
-
+# The maximum for one file. A book has 500 pages; recognising 2,000 takes two hours.
+MAX_PAGES = 2_000
 CONVERSATION = "application/x-conversation"
 """The MIME type of what people or agents said to each other, whatever program has written it."""
 
@@ -72,3 +73,43 @@ def unchanged(text: str, mime: str = "", *, converter: str = "text/1", markup: M
 
 def too_long(max_characters: int) -> ConversionFailed:
     return ConversionFailed("too_long", f"The text is longer than {max_characters:,} characters.")
+
+
+class Scans:
+    """The pages of one file that have no text, as its converter sees them: recognition itself comes later, and one page
+    at a time (docs/adr/0039-ocr.md). `recognised`: the texts so far, by number from 1; "" if a page has no text.
+    `refusal`: why nothing is recognised; None if pages can be recognised."""
+
+    def __init__(self, recognised: Mapping[int, str] | None = None, refusal: str | None = "OCR is off") -> None:
+        self.refusal = refusal
+        self.pages = 0
+        self.pending: list[int] = []
+        self.used = sum(1 for text in (recognised or {}).values() if text)
+        self._recognised = recognised or {}
+
+    @property
+    def wanted(self) -> bool:
+        return self.refusal is None
+
+    @property
+    def found(self) -> bool:
+        """Tell whether the file has such pages."""
+        return self.pages > 0
+
+    @property
+    def note(self) -> str | None:
+        """Return which parts of the file are not recognised, for its owner."""
+        if self.pages <= MAX_PAGES:
+            return None
+        return f"{self.pages:,} of its pages or pictures have no text; OCR reads the first {MAX_PAGES:,}"
+
+    def text(self, number: int) -> str:
+        """Return the text of a page; "" while it is not recognised, which is noted."""
+        if not self.wanted:
+            return ""
+        self.pages += 1
+        if number in self._recognised:
+            return self._recognised[number]
+        if self.pages <= MAX_PAGES:
+            self.pending.append(number)
+        return ""

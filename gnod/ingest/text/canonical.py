@@ -12,13 +12,11 @@ import unicodedata
 from gnod.types import LineMap
 
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
-# These are printable ASCII and the newline.
-_PLAIN = bytes([10, *range(0x20, 0x7F)])
 _BLANK_LINES = re.compile(r"\n{3,}")
 _BOM = "\ufeff"
 # Characters of typesetting that stand for several letters. Words are indexed with the letters, and the text must have
 # them as well to be found.
-_LIGATURES = {code: unicodedata.normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
+_LIGATURES = {each: unicodedata.normalize("NFKC", each) for each in map(chr, range(0xFB00, 0xFB07))}
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
 
 
@@ -62,16 +60,11 @@ def _line_map(lines: list[str]) -> LineMap:
 
 def _cleaned(text: str) -> str:
     """Return the text with canonical lines, before blank lines are joined."""
-    if text.isascii() and not text.encode().translate(None, _PLAIN):  # this is true of most texts
-        return "\n".join([line.rstrip() for line in text.split("\n")]) if " \n" in text else text.rstrip(" ")
-    if not all(map(str.isprintable, text.split("\n"))):
-        text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip(_BOM)
-        # A lone surrogate can be neither stored nor sent. Remove characters before composing, because their neighbours
-        # may join.
-        text = text.encode("utf-8", "replace").decode("utf-8")
-    if not text.isascii():
-        text = text.translate(_LIGATURES) if _LIGATURE.search(text) else text
-        text = unicodedata.normalize("NFC", text)
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip(_BOM)
+    # A lone surrogate can be neither stored nor sent. Remove characters before composing, because their neighbours may
+    # join.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    text = unicodedata.normalize("NFC", _LIGATURE.sub(lambda found: _LIGATURES[found[0]], text))
     return "\n".join([line.rstrip() for line in text.split("\n")])
 
 

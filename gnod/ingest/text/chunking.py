@@ -13,11 +13,11 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 from zlib import crc32
 
-from gnod.ingest.text.outline import Heading, Outline
+from gnod.ingest.text.outline import Heading, Outline, paths
 
 MAX_CHARACTERS = 3200
 OVERLAP = 480
@@ -224,15 +224,6 @@ _CONTINUES = re.compile("[\u0300-\u036f\u200d\u20d0-\u20ff\ufe00-\ufe0f\U0001f3f
 
 
 def _with_headings(passages: list[ChunkText], headings: list[Heading]) -> list[ChunkText]:
-    nowhere: tuple[Heading, ...] = ()
-    paths = list(accumulate(headings, _open_heading, initial=nowhere))
+    above = ["", *(" > ".join(each.text for each in path if each.text) for path in paths(headings))]
     starts = [heading.start for heading in headings]
-    above = [paths[bisect_right(starts, passage.start)] for passage in passages]
-    return [
-        passage._replace(heading=" > ".join(heading.text for heading in path if heading.text))
-        for passage, path in zip(passages, above, strict=True)
-    ]
-
-
-def _open_heading(path: tuple[Heading, ...], heading: Heading) -> tuple[Heading, ...]:
-    return (*(h for h in path if h.level < heading.level), heading)
+    return [passage._replace(heading=above[bisect_right(starts, passage.start)]) for passage in passages]

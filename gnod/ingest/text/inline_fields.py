@@ -92,8 +92,8 @@ def _stated(line: str) -> Iterator[Stated]:
 
 
 def joined(stated: Iterable[Stated]) -> Metadata:
-    """Return the values of names. It is a list where a name has several, or has it in a block: so a task that was
-    created at some time does not date its document."""
+    """Return the values of names. A name with several values, or with one in a block, has a list of them: so a
+    task that was created at some time does not date its document."""
     found: dict[str, list[object]] = {}
     of_document: set[str] = set()
     for key, written, is_of_block in islice(stated, _MOST):

@@ -55,7 +55,7 @@ _KEYS = (
     ("Square token", "sq0atp- sq0csp- EAAA", rf"{_WORD}{{22,80}}"),
     ("Fly token", "fm1_ fm2_ fo1_", r"[A-Za-z0-9+/=_\-]{40,2000}"),
 )
-# Few words are as long as a key; so the keys are searched in those that are.
+# Few words are as long as a key, so keys are searched only in these.
 _LONG = re.compile(r"[A-Za-z0-9_\-./+=]{20,}")
 _KEY = re.compile(
     r"(?<![A-Za-z0-9_\-])(?:"

@@ -11,11 +11,10 @@ import resource
 import sys
 import time
 from collections.abc import Collection
-from typing import NamedTuple
 
 from gnod.child import sandbox
 from gnod.ingest.workers import scratch
-from gnod.ingest.workers.messages import WorkerLimits
+from gnod.ingest.workers.jobs import WorkerLimits
 
 RECURSION_LIMIT = 3000  # markitdown recurses for each level of HTML; 20,000 levels must fail, 500 must not
 _MAX_OPEN_FILES = 256
@@ -27,13 +26,9 @@ _REFUSED_EVENTS = """
 _REFUSED = frozenset(_REFUSED_EVENTS.split())
 
 
-class _Root(NamedTuple):
-    """The identity of a folder. A remounted drive may have the same numbers, but Landlock treats it as another folder,
-    which cannot be opened."""
-
-    device: int
-    inode: int
-    opens: bool
+_Root = tuple[int, int, bool]
+"""The device and the inode of a folder, and whether it opens: a remounted drive may have the same numbers, but Landlock
+treats it as another folder, which cannot be opened."""
 
 
 class Confinement:
@@ -100,8 +95,8 @@ def _identify(folder: str) -> _Root | None:
     try:
         os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
     except OSError:
-        return _Root(found.st_dev, found.st_ino, opens=False)
-    return _Root(found.st_dev, found.st_ino, opens=True)
+        return found.st_dev, found.st_ino, False
+    return found.st_dev, found.st_ino, True
 
 
 def _compile_libraries() -> None:

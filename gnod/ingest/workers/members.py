@@ -17,7 +17,7 @@ from gnod.ingest.member_names import SEPARATOR, Names
 from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.result import ConversionFailed, Converted, Member, too_long
 from gnod.ingest.workers.jobs import Container, Failure, FileJob, Unchanged
-from gnod.store.tables.records import FileStat, PreparedDocument, Unread
+from gnod.store.tables.records import FileStat, PreparedDocument, ScanReport, Unread
 
 _MAX_LISTED = 200
 
@@ -26,11 +26,17 @@ Describe = Callable[[Exception], Failure]
 
 
 def prepared(
-    converted: Converted, job: FileJob, source_hash: str, stat: FileStat, describe: Describe
+    converted: Converted,
+    job: FileJob,
+    source_hash: str,
+    stat: FileStat,
+    describe: Describe,
+    scans: ScanReport | None = None,
 ) -> PreparedDocument | Container:
-    """Return the document of a file, with those of the files in it, if there are any."""
+    """Return the document of a file, with those of the files in it, if there are any. `scans`: of its own pages."""
     reader = _MemberReader(job, stat, describe)
     document = reader.document(converted, job.relative_path, source_hash, stat)
+    document = msgspec.structs.replace(document, scans=scans)
     return Container(document=document, members=reader.found) if reader.found else document
 
 

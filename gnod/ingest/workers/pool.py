@@ -17,8 +17,8 @@ import msgspec
 
 from gnod.child import frames
 from gnod.errors import ShuttingDown, WorkerFailed
-from gnod.ingest.workers import messages, scratch
-from gnod.ingest.workers.jobs import Failure, Job, Outcome, SourceJob
+from gnod.ingest.workers import scratch
+from gnod.ingest.workers.jobs import Failure, Job, Outcome, SourceJob, WorkerLimits
 from gnod.ingest.workers.worker_process import MODULE, Ended, IngestProcess, launch
 from gnod.store.tables.records import FileStat
 
@@ -50,9 +50,9 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
 class WorkerPool:
     """Up to `size` workers. One more starts when the jobs have waited for the others, all together, for `starts_waited`
     times what a start takes: a few small files are done before. `timeout_s` and `memory_mb` limit a job. Idle workers
-    end after `idle_s`, except for one without large libraries. `roots` returns the folders below which files may be
-    read; without it all may. `before_start` is awaited before a worker starts. For `scratch_folder` see `Scratch`; a
-    worker runs `module`."""
+    end after `idle_s`, except for one without large libraries. `nice` lowers their priority. `roots` returns the
+    folders below which files may be read; without it all may. `before_start` is awaited before a worker starts. For
+    `scratch_folder` see `Scratch`; a worker runs `module`."""
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class WorkerPool:
         memory_mb: int,
         idle_s: float = 30.0,
         starts_waited: float = 2.0,  # the first job of a worker also loads libraries
+        nice: int = 10,
         roots: Callable[[], Sequence[str]] | None = None,
         before_start: Callable[[], Awaitable[None]] | None = None,
         scratch_folder: Path | None = None,
@@ -73,6 +74,7 @@ class WorkerPool:
         self._memory_mb = memory_mb
         self._idle_s = idle_s
         self._starts_waited = starts_waited
+        self._nice = nice
         self._roots = roots
         self._before_start = before_start
         self._scratch = scratch.Scratch(scratch_folder)
@@ -203,7 +205,8 @@ class WorkerPool:
         if self._before_start:
             await self._before_start()
         folder = await asyncio.to_thread(self._scratch.make)
-        limits = messages.WorkerLimits(
+        limits = WorkerLimits(
+            nice=self._nice,
             memory_mb=self._memory_mb,
             time_limit_s=self._timeout_s,
             scratch=None if folder is None else os.fsencode(folder),

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
-from gnod.ingest.files.placeholders import NOT_HERE, not_downloaded
-from gnod.ingest.files.refusals import why_refused
+from gnod.ingest.files.unreadable import NOT_HERE, not_downloaded, why_refused
 from gnod.store.tables.records import FileStat
 
 _READ_ATTEMPTS = 3

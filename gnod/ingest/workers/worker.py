@@ -13,16 +13,16 @@ import hashlib
 import os
 import socket
 import sys
-from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
-from gnod.ingest.files.placeholders import refuse_downloads
-from gnod.ingest.workers import logs, messages
+from gnod.child.priority import lower_process
+from gnod.ingest.files.unreadable import refuse_downloads
+from gnod.ingest.workers import jobs, logs
 from gnod.ingest.workers.confinement import Confinement
 from gnod.ingest.workers.jobs import (
     Container,
@@ -47,13 +47,13 @@ from gnod.ingest.workers.source_file import ReadFailed, read_source, regular
 from gnod.store.tables.records import FileStat, PreparedDocument, ScanReport
 
 if TYPE_CHECKING:
-    from gnod.ingest.reading.scans import Scans
+    from gnod.ingest.reading.result import Scans
 
 _HEAVY_MODULES = frozenset(["markitdown", "cv2"])
 _FULL = frozenset([errno.EFBIG, errno.ENOSPC, errno.EDQUOT])
 
 
-OfSource = TypeVar("OfSource", bound=SourceJob)
+PagesJob = PageJob | ImageJob | PictureJob | LayersJob | OcrJob
 
 
 def main(arguments: list[str]) -> int:
@@ -61,11 +61,12 @@ def main(arguments: list[str]) -> int:
     descriptor, parent = map(int, arguments)
     with socket.socket(fileno=descriptor) as channel:
         channel.setblocking(True)
-        set_up_child(parent, nice=10)
+        set_up_child(parent)
         refuse_downloads()
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
-            limits = frames.receive(channel, messages.LIMITS)
+            limits = frames.receive(channel, jobs.LIMITS)
             if limits is not None:
+                lower_process(limits.nice)
                 serve(channel, Confinement(limits))
     return 0
 
@@ -73,12 +74,12 @@ def main(arguments: list[str]) -> int:
 def serve(channel: socket.socket, confinement: Confinement) -> None:
     """Answer jobs until the other end is closed, or until a new worker must read the files."""
     protections = confinement.begin()
-    channel.sendall(frames.encode(messages.ReaderReady(protections=protections)))
+    channel.sendall(frames.encode(jobs.ReaderReady(protections=protections)))
     silence(confinement.errors)
-    while (job := frames.receive(channel, messages.REQUESTS)) is not None:
+    while (job := frames.receive(channel, jobs.REQUESTS)) is not None:
         if confinement.is_outdated(_paths(job)):
             return
-        channel.sendall(frames.encode(messages.Taken(stat=_glance(job))))
+        channel.sendall(frames.encode(jobs.Taken(stat=_glance(job))))
         confinement.begin_job()
         answer = _answer(perform(job))
         confinement.end_job()
@@ -103,12 +104,12 @@ def _glance(job: Job) -> FileStat | None:
 def _answer(outcome: Outcome) -> bytes:
     heavy = not _HEAVY_MODULES.isdisjoint(sys.modules)
     try:
-        return frames.encode(messages.ReadDone(outcome=outcome, heavy=heavy))
+        return frames.encode(jobs.ReadDone(outcome=outcome, heavy=heavy))
     except MemoryError:
         failure = Failure(stage="prepare", kind="memory", message="There was not enough memory for the text.")
     except (UnicodeEncodeError, frames.FrameError):
         failure = Failure(stage="prepare", kind="failed", message="The text cannot be stored.")
-    return frames.encode(messages.ReadDone(outcome=failure, heavy=True))
+    return frames.encode(jobs.ReadDone(outcome=failure, heavy=True))
 
 
 def perform(job: Job) -> Outcome:
@@ -118,17 +119,9 @@ def perform(job: Job) -> Outcome:
             return _perform_file(job)
         case FilesJob():
             return FilesDone(outcomes=[_perform_file(each) for each in job.jobs])
-        case PageJob():
-            return _with_source(job, _perform_page)
-        case ImageJob():
-            return _with_source(job, _perform_image)
-        case PictureJob():
-            return _with_source(job, _perform_picture)
-        case LayersJob():
-            return _with_source(job, _perform_layers)
-        case OcrJob():
-            return _with_source(job, _perform_ocr)
-    return _perform_text(job)
+        case TextJob():
+            return _perform_text(job)
+    return _perform_pages(job)
 
 
 def _perform_file(job: FileJob) -> PreparedDocument | Container | LogRead | Unchanged | Failure:
@@ -153,8 +146,7 @@ def _perform_file(job: FileJob) -> PreparedDocument | Container | LogRead | Unch
         stage = "prepare"
         from gnod.ingest.workers.members import prepared
 
-        outcome = prepared(converted, job, source_hash, found, partial(_failure, "convert"))
-        return _with_scans(outcome, _scan_report(job, scans))
+        return prepared(converted, job, source_hash, found, partial(_failure, "convert"), _scan_report(job, scans))
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat)
     except Exception as error:
@@ -163,7 +155,7 @@ def _perform_file(job: FileJob) -> PreparedDocument | Container | LogRead | Unch
 
 def _scans(job: FileJob, source_hash: str) -> Scans:
     """Return what is known of the file's pages without text. Texts of an older version of the file are not."""
-    from gnod.ingest.reading.scans import Scans
+    from gnod.ingest.reading.result import Scans
 
     known = job.recognised if job.recognised_of == source_hash else {}
     return Scans(known, None if job.reader else job.refusal)
@@ -175,65 +167,57 @@ def _scan_report(job: FileJob, scans: Scans) -> ScanReport | None:
     return ScanReport(reader=job.reader, pending=scans.pending, used=scans.used, note=scans.note)
 
 
-def _with_scans(outcome: PreparedDocument | Container, scans: ScanReport | None) -> PreparedDocument | Container:
-    if isinstance(outcome, Container):
-        return replace(outcome, document=replace(outcome.document, scans=scans))
-    return replace(outcome, scans=scans)
-
-
-def _perform_page(job: PageJob, data: bytes) -> Outcome:
-    from gnod.ingest.reading import pictures
-
-    source_hash = hashlib.sha256(data).hexdigest()
-    if not pictures.is_pdf(data):
-        width, height = pictures.size(data, job.number)
-        return PageRead(source_hash=source_hash, width=width, height=height, text="", boxes=b"")
-    from gnod.ingest.formats.pdf.page_text import read_page
-
-    page = read_page(data, job.number)
-    return PageRead(
-        source_hash=source_hash, width=page.width, height=page.height, text=page.text, boxes=page.boxes.tobytes()
-    )
-
-
-def _perform_image(job: ImageJob, data: bytes) -> Outcome:
-    from gnod.ingest.formats.pdf.page_image import draw_page
-
-    return draw_page(data, job.number, job.width)
-
-
-def _perform_picture(job: PictureJob, data: bytes) -> Outcome:
-    from gnod.ingest.formats.pdf.page_image import shown_picture
-
-    return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
-
-
-def _perform_layers(job: LayersJob, data: bytes) -> Outcome:
-    from gnod.ingest.formats.pdf.page_layer import read_layers
-
-    return read_layers(data, job.number, job.count)
-
-
-def _perform_ocr(job: OcrJob, data: bytes) -> Outcome:
-    if hashlib.sha256(data).hexdigest() != job.source_hash:
-        raise ReadFailed("unstable", "The file has changed.")
-    from gnod.ingest.ocr.page import recognise
-    from gnod.ingest.ocr.readers import named
-
-    return recognise(data, job.page, named(job.reader))
-
-
-def _with_source(job: OfSource, perform_with: Callable[[OfSource, bytes], Outcome]) -> Outcome:
-    """Read the file of a job for `perform_with`; its errors become data."""
+def _perform_pages(job: PagesJob) -> Outcome:
+    """Read the file of a job, then its pages."""
     found: FileStat | None = None
     try:
         source = read_source(job.path, job.max_bytes)
         found = source.stat
-        return perform_with(job, source.data)
+        return _pages(job, source.data)
     except ReadFailed as failure:
         return Failure(stage="read", kind=failure.kind, message=failure.message, stat=failure.stat or found)
     except Exception as error:
         return _failure("convert", error, found)
+
+
+def _pages(job: PagesJob, data: bytes) -> Outcome:
+    match job:
+        case PageJob():
+            return _page(job.number, data)
+        case OcrJob():
+            from gnod.ingest.ocr.page import recognise
+            from gnod.ingest.ocr.readers import named
+
+            if hashlib.sha256(data).hexdigest() != job.source_hash:
+                raise ReadFailed("unstable", "The file has changed.")
+            return recognise(data, job.page, named(job.reader))
+        case LayersJob():
+            from gnod.ingest.formats.pdf.page_layer import read_layers
+
+            return read_layers(data, job.number, job.count)
+        case ImageJob():
+            from gnod.ingest.formats.pdf.page_image import draw_page
+
+            return draw_page(data, job.number, job.width)
+        case PictureJob():
+            from gnod.ingest.formats.pdf.page_image import shown_picture
+
+            return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
+
+
+def _page(number: int, data: bytes) -> PageRead:
+    from gnod.ingest.reading import pictures
+
+    source_hash = hashlib.sha256(data).hexdigest()
+    if not pictures.is_pdf(data):
+        width, height = pictures.size(data, number)
+        return PageRead(source_hash=source_hash, width=width, height=height, text="", boxes=b"")
+    from gnod.ingest.formats.pdf.page_text import read_page
+
+    page = read_page(data, number)
+    return PageRead(
+        source_hash=source_hash, width=page.width, height=page.height, text=page.text, boxes=page.boxes.tobytes()
+    )
 
 
 def _perform_text(job: TextJob) -> Outcome:

@@ -11,8 +11,8 @@ import msgspec
 
 from gnod.child import frames, process
 from gnod.errors import WorkerFailed
-from gnod.ingest.workers import messages, scratch
-from gnod.ingest.workers.jobs import Outcome
+from gnod.ingest.workers import jobs, scratch
+from gnod.ingest.workers.jobs import Outcome, WorkerLimits
 from gnod.store.tables.records import FileStat
 
 MODULE = "gnod.ingest.workers.worker"
@@ -41,7 +41,7 @@ class Ended(Exception):
 
 
 class IngestProcess:
-    def __init__(self, child: process.ChildProcess, limits: messages.WorkerLimits) -> None:
+    def __init__(self, child: process.ChildProcess, limits: WorkerLimits) -> None:
         self.pid = child.pid
         self.limits = limits
         self.scratch = None if limits.scratch is None else Path(os.fsdecode(limits.scratch))
@@ -64,7 +64,7 @@ class IngestProcess:
                 started = await self._reply(taken=False)
         except (Ended, ConnectionError, TimeoutError) as error:
             raise WorkerFailed("A converter worker did not start: see `gnoctl daemon logs`.") from error
-        if not isinstance(started, messages.ReaderReady):
+        if not isinstance(started, jobs.ReaderReady):
             raise WorkerFailed("A converter worker sent a reply before it received a job.")
         self.protections = started.protections
         self.state = "idle"
@@ -79,20 +79,20 @@ class IngestProcess:
         except ConnectionError as error:
             raise Ended(taken=False) from error
         taken = await self._reply(taken=False)
-        if not isinstance(taken, messages.Taken):
+        if not isinstance(taken, jobs.Taken):
             raise Ended(taken=True, is_invalid=True)
         self.seen = taken.stat
         answer = await self._reply(taken=True)
-        if not isinstance(answer, messages.ReadDone):
+        if not isinstance(answer, jobs.ReadDone):
             raise Ended(taken=True, is_invalid=True)
         self.jobs += 1
         self.heavy = answer.heavy
         self.state = "idle"
         return answer.outcome
 
-    async def _reply(self, *, taken: bool) -> messages.Reply:
+    async def _reply(self, *, taken: bool) -> jobs.Reply:
         try:
-            reply = await frames.read(self._child.reader, messages.REPLIES)
+            reply = await frames.read(self._child.reader, jobs.REPLIES)
         except (frames.FrameError, msgspec.DecodeError) as error:
             raise Ended(taken, is_invalid=True) from error
         except ConnectionError as error:
@@ -137,7 +137,7 @@ class IngestProcess:
             return await self._child.ended()
 
 
-async def launch(limits: messages.WorkerLimits, module: str = MODULE) -> IngestProcess:
+async def launch(limits: WorkerLimits, module: str = MODULE) -> IngestProcess:
     """Start a process, which is not ready yet. Raises WorkerFailed. Must not be cancelled: the child would leak."""
     environment = dict(_ENVIRONMENT)
     if limits.scratch is not None:

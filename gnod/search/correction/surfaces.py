@@ -7,9 +7,9 @@ import unicodedata
 from collections.abc import Collection, Iterable, Sequence
 from functools import cache
 
+from gnod.analysis.dictionaries import WordSet
 from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer, terms_of_many
-from gnod.analysis.word_set import WordSet
 from gnod.caches import Cache
 from gnod.search.correction.beginnings import Beginnings
 from gnod.search.correction.correctable_words import MIN_LETTERS

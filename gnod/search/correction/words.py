@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rapidfuzz import process
 from rapidfuzz.distance import OSA
 
-from gnod.analysis.word_set import WordSet
+from gnod.analysis.dictionaries import WordSet
 from gnod.store.keyword_index.vocabulary import Words
 
 # If there are more words, first those of one document are left out, and then the longest.

@@ -7,8 +7,7 @@ import re
 import zipfile
 
 from gnod.ingest.reading.converter import FileContent
-from gnod.ingest.reading.result import ConversionFailed
-from gnod.ingest.reading.scans import MAX_PAGES
+from gnod.ingest.reading.result import MAX_PAGES, ConversionFailed
 from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER
 
 # Previews of the whole file do not match.

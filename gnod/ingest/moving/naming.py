@@ -1,4 +1,5 @@
-"""How the path of a file is written in a link, in the way in which the link named it before. Pure.
+"""How links name files: which file a link leads to, if the files of a collection had some paths, and how a path is
+written in a link, in the way in which the link named it before. Pure; it has the rules of the index.
 
 `[[Note]]` stays a name, and becomes a path only if several files have the name. `../a%20b.md` stays relative and
 encoded.
@@ -9,14 +10,17 @@ from __future__ import annotations
 import html
 import posixpath
 import re
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
+from itertools import repeat
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
 from gnod.disks.spellings import folded
-from gnod.ingest.links.targets import WrittenLink
-from gnod.store.link_names import OF_FOLDER
+from gnod.ingest.links.targets import LinkTarget, WrittenLink
+from gnod.store.link_names import ALIAS, END, OF_FOLDER, names_of
+from gnod.store.links.links import LinkedDocument, chosen
 
 _PATH_OF_URL = re.compile(r"(?:\\.|[^#?\\]|\\\Z)*")
 _BACKSLASH = re.compile(r"\\([!-/:-@\[-`{-~])")
@@ -24,6 +28,64 @@ _ENCODED_LETTER = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 _KEPT = "/!$*+,;=@~-._"
 _KEPT_IN_ANGLES = _KEPT + " ()'{}^"
 _ADDED = ".adoc"  # the extraction adds it
+
+
+_Names = tuple[list[str], list[str]]
+"""The aliases and the labels of a document."""
+
+
+class PathNames:
+    """The names of the files with these paths, by which links find their numbers. The first ones are documents, with
+    these `names`; as in the index, a document goes before any other file."""
+
+    def __init__(self, paths: Sequence[str], names: Sequence[_Names]) -> None:
+        count = len(names)
+        self._tables = [_by_name(0, paths[:count], names), _by_name(count, paths[count:], repeat(([], [])))]
+
+    def meant(self, target: LinkTarget, written: str, path: str) -> list[int]:
+        """Return the files that a link in the file `path` leads to: none, one, or several that it cannot tell apart."""
+        if target.key is None:
+            return []
+        for table in self._tables:
+            rows = [row for row in table.get(target.key, ()) if row[0] <= target.reach]
+            if rows:
+                return [found.id for found in chosen(rows, target.reach, written, lambda: path)]
+        return []
+
+    def is_unique(self, key: str | None) -> bool:
+        """Tell whether only one document has a path, or an end of it, with this key; or no document, but one file."""
+        for table in self._tables:
+            if ids := {file.id for rank, _, file in table.get(key or "", ()) if rank <= END}:
+                return len(ids) == 1
+        return False
+
+
+def _by_name(
+    first: int, paths: Iterable[str], names: Iterable[_Names]
+) -> dict[str, list[tuple[int, int, LinkedDocument]]]:
+    """Return the rank, the depth and the file of each name, as `chosen` takes them. The files are numbered from `first`
+    on."""
+    table = defaultdict[str, list[tuple[int, int, LinkedDocument]]](list)
+    for number, (path, (aliases, labels)) in enumerate(zip(paths, names, strict=False), first):
+        for name in names_of(path, aliases, labels):
+            table[name.name].append((name.rank, name.depth, LinkedDocument(number, path)))
+    for rows in table.values():
+        rows.sort(key=lambda row: (row[0], row[1], row[2].path))
+    return table
+
+
+class MovedPaths:
+    """The paths of files before and after a move, by their numbers, and where links lead then. `names`: as in
+    `PathNames`."""
+
+    def __init__(self, old: Sequence[str], new: Sequence[str], names: Sequence[_Names]) -> None:
+        self.old, self.new = old, new
+        self.before, self.after = PathNames(old, names), PathNames(new, names)
+
+    def is_name_lost(self, target: LinkTarget) -> bool:
+        """Tell whether a name, as in Obsidian, was that of one file only, and will be that of several."""
+        is_name = target.reach == ALIAS
+        return is_name and self.before.is_unique(target.key) and not self.after.is_unique(target.key)
 
 
 class Spelling(NamedTuple):

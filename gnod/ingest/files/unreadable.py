@@ -1,4 +1,5 @@
-"""Files of cloud folders that are not on this machine: only their names are here. To read one would download it.
+"""Why a file cannot be read, in words for its owner: it is in a cloud folder and only its name is here, so that to read
+it would download it, or the system refuses.
 
 No function opens a file. On macOS, the system also refuses to download what this process reads (`refuse_downloads`):
 reading fails with EDEADLK.
@@ -7,6 +8,7 @@ reading fails with EDEADLK.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import sys
@@ -26,6 +28,9 @@ _OFFLINE = 0x1000 | 0x40000 | 0x400000
 # Of sys/resource.h of macOS: IOPOL_TYPE_VFS_MATERIALIZE_DATALESS_FILES, IOPOL_SCOPE_PROCESS, and ..._OFF.
 _POLICY = (3, 0, 1)
 NOT_HERE = "in a cloud folder and not downloaded"
+# Privacy & Security > Files and Folders of macOS has these, below the home folder; Full Disk Access has the rest.
+_LISTED = ("Desktop", "Documents", "Downloads")
+_VOLUMES = "/Volumes"
 
 _attribute: Callable[[str, str], bytes] | None = getattr(os, "getxattr", None)
 
@@ -59,6 +64,17 @@ def refuse_downloads() -> None:
         ctypes.CDLL(None).setiopolicy_np(*_POLICY)
 
 
+def why_refused(error: OSError, platform: str = sys.platform) -> str:
+    """Return why the system does not list a folder or read a file. What the modes of a file forbid is EACCES; macOS
+    says EPERM where its privacy settings keep programs out."""
+    if platform == "darwin" and error.errno == errno.EPERM:
+        return (
+            f"macOS does not allow it. Allow it in System Settings > Privacy & Security > {_pane(error.filename)}, "
+            f"for the terminal that started gnod; if gnod is a service, for {os.path.realpath(sys.executable)}"
+        )
+    return error.strerror or "the system refuses it"
+
+
 def _of_attributes(path: str) -> bool:
     return _read(path, _ONEDRIVER) == b"Cloud" or bool(int.from_bytes(_read(path, _NTFS), "big") & _OFFLINE)
 
@@ -69,3 +85,11 @@ def _read(path: str, name: str) -> bytes:
     with contextlib.suppress(OSError, ValueError):
         return _attribute(path, name)
     return b""
+
+
+def _pane(name: str | bytes | int | None) -> str:
+    """Return where the settings have the permission for a path."""
+    path = os.fsdecode(name) if isinstance(name, str | bytes) else ""
+    home = os.path.expanduser("~")  # noqa: PTH111
+    listed = (_VOLUMES, *(f"{home}/{folder}" for folder in _LISTED))
+    return "Files and Folders" if f"{path}/".startswith(tuple(f"{each}/" for each in listed)) else "Full Disk Access"
