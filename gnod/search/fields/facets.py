@@ -14,7 +14,7 @@ import msgspec
 from gnod.errors import InvalidParams
 from gnod.search.fields import frontmatter, registry
 from gnod.search.query.filter_dates import moment
-from gnod.search.ranking.distinct import representatives
+from gnod.search.ranking.ranked import representatives
 from gnod.store.connection import Connection, by_id
 
 MAX_VALUES = 50
@@ -55,7 +55,7 @@ def count(
     document with a tag also counts for the tags above it, one in a folder for the folders above it. Raises
     InvalidParams."""
     sources = {name: _source(connection, name.lower()) for name in names if name != OWN}
-    copied = representatives(connection, ids).by_id
+    copied = representatives(connection, ids)
     different = [id_ for id_ in ids if id_ not in copied]
     found = {name: _added(_counts(connection, different, source), most) for name, source in sources.items()}
     return found | (_own(connection, different, most) if OWN in names else {})

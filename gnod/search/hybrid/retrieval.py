@@ -21,11 +21,9 @@ from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
 from gnod.search.meaning.vector_search import QueryVectors, Rows
 from gnod.search.query.parsing import QueryLine
-from gnod.search.ranking import fusion, trust
-from gnod.search.ranking.distinct import Representatives, representatives
-from gnod.search.ranking.fusion import Fusion, RetrieverResults, Trust
-from gnod.search.ranking.ranked import RankedDocument
-from gnod.search.ranking.trust import Facts, QueryFacts, Reader, is_loose
+from gnod.search.ranking import fusion
+from gnod.search.ranking.fusion import Facts, Fusion, Reader, RetrieverResults, Trust, is_loose
+from gnod.search.ranking.ranked import RankedDocument, representatives
 from gnod.store.connection import Connection
 from gnod.store.tables import documents, learned_factors
 from gnod.store.tables.filters import Filters
@@ -175,9 +173,7 @@ def gather(
     originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
     facts = facts_of(connection, near.keys() | tops)
     coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)
-    trusted = trust.of_documents(
-        facts, QueryFacts(knowledge.language, coverage), knowledge.reader, learned_factors.odds(connection)
-    )
+    trusted = fusion.trusted(facts, knowledge.language, coverage, knowledge.reader, learned_factors.odds(connection))
     readable = allowed - {id_ for id_, each in trusted.items() if not each.vector}
     evidence = [_lexical(line, survey, originals, allowed, pool) for line, survey in words]
     evidence += [_vector(line, found, readable, pool) for line, found in surveys]
@@ -287,7 +283,7 @@ def _one_of_each(connection: Connection, words: Surveys, surveys: Meanings) -> t
         (*(survey.scores for _, survey in words), *([each.id for each in found.ranked] for _, found in surveys))
     )
     shown = representatives(connection, ids)
-    if not shown.by_id:
+    if not shown:
         return words, surveys
     return (
         [(line, survey._replace(scores=_renamed_scores(survey.scores, shown))) for line, survey in words],
@@ -310,19 +306,19 @@ def _loose(
     return loose_documents(connection, queries, meant, facts, vectors.served, knowledge.reader) if meant else set()
 
 
-def _renamed_scores(scores: Mapping[int, float], shown: Representatives) -> dict[int, float]:
+def _renamed_scores(scores: Mapping[int, float], shown: Mapping[int, tuple[int, bool]]) -> dict[int, float]:
     renamed: dict[int, float] = {}
     for id_, score in scores.items():
-        renamed.setdefault(shown.of(id_), score)
+        renamed.setdefault(shown.get(id_, (id_, True))[0], score)
     return renamed
 
 
-def _renamed(ranked: Sequence[RankedDocument], shown: Representatives) -> list[RankedDocument]:
+def _renamed(ranked: Sequence[RankedDocument], shown: Mapping[int, tuple[int, bool]]) -> list[RankedDocument]:
     """A span holds in documents with the same text."""
     renamed: dict[int, RankedDocument] = {}
     for each in ranked:
-        id_ = shown.of(each.id)
-        same = each if shown.have_one_text(each.id, id_) else each._replace(span=None, unplaced=())
+        id_, has_same_text = shown.get(each.id, (each.id, True))
+        same = each if has_same_text else each._replace(span=None, unplaced=())
         before = renamed.setdefault(id_, same._replace(id=id_))
         if before.score < each.score:
             renamed[id_] = same._replace(id=id_)

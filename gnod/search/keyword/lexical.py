@@ -23,8 +23,7 @@ from gnod.search.keyword.marks import TermVariant
 from gnod.search.keyword.windows import Window
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking import fusion
-from gnod.search.ranking.distinct import without_copies
-from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.ranking.ranked import RankedDocument, without_copies
 from gnod.store.connection import Connection, by_id, languages_beside
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, documents
@@ -90,11 +89,6 @@ class Part(NamedTuple):
     is_cut: bool
     named: int
     in_path: set[int]
-
-
-class _ScoredHits(NamedTuple):
-    id: int
-    score: float
 
 
 class _FoundDocuments(NamedTuple):
@@ -306,7 +300,8 @@ def _distinct_scores(
         scores = sorted(raised, key=_SCORE, reverse=True)  # the sort is stable: ties stay in docid order
     if not copies.exist(connection):
         return dict(scores)
-    return dict(without_copies(connection, list(map(_ScoredHits._make, scores))))
+    ranked = [RankedDocument(id_, score, None, {}) for id_, score in scores]
+    return {each.id: each.score for each in without_copies(connection, ranked)}
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import Clause
-from gnod.search.ranking.distinct import without_copies
-from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.ranking.ranked import RankedDocument, without_copies
 from gnod.store.connection import Connection
 from gnod.store.tables import copies
 from gnod.store.tables.filters import Condition, Filters

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from gnod.search.meaning.vector_matrix import FLOAT_NOISE
 from gnod.search.meaning.vector_places import Floats, Ids, Layout, ascending
-from gnod.search.ranking.distinct import without_copies
-from gnod.search.ranking.ranked import Held, RankedDocument, Span
+from gnod.search.ranking.ranked import Held, RankedDocument, Span, without_copies
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition, Filters
 from gnod.store.vectors import knn, vector_rows

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from gnod.errors import NotEmbedded
 from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
-from gnod.search.ranking.distinct import without_copies
-from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.ranking.ranked import RankedDocument, without_copies
 from gnod.store.connection import Connection
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.filters import Filters

@@ -16,8 +16,7 @@ from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
-from gnod.search.ranking.fusion import RetrieverResults, Trust
-from gnod.search.ranking.trust import NEAR, Reader
+from gnod.search.ranking.fusion import NEAR, Reader, RetrieverResults, Trust
 from gnod.store.connection import Connection
 from gnod.store.tables import learned_factors
 from gnod.store.tables.filters import Filters

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.search.ranking.trust import FEW_WORDS, NEAR, is_loose
+from gnod.search.ranking.fusion import FEW_WORDS, NEAR, is_loose
 
 SHARE = st.floats(0, 1)
 NEARNESS = st.none() | st.floats(-20, 20)

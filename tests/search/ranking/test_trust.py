@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from gnod.models.readability import VERSION, LanguageReading, Readability
-from gnod.search.ranking import trust
-from gnod.search.ranking.fusion import RetrieverResults, Trust, fuse
-from gnod.search.ranking.trust import Facts, QueryFacts
+from gnod.search.ranking import fusion
+from gnod.search.ranking.fusion import Facts, RetrieverResults, Trust, fuse
 
 
 def reads(**separations: float) -> Readability:
@@ -24,35 +23,35 @@ ENGLISH_ONLY = reads(en=1.0, de=0.56, hi=0.66)
 BOTH = reads(en=1.0, de=1.0, hi=0.99)
 
 
-def of(language: str | None, query: QueryFacts, reader: Readability | None, prior: float = 1.0) -> Trust:
+def of(language: str | None, query: tuple[str | None, float], reader: Readability | None, prior: float = 1.0) -> Trust:
     facts = {1: Facts("#1", "notes", language)}
-    return trust.of_documents(facts, query, lambda _: reader, {"notes": prior}).get(1, Trust())
+    return fusion.trusted(facts, *query, lambda _: reader, {"notes": prior}).get(1, Trust())
 
 
 @pytest.mark.parametrize("language", ["de", "en", None])
 def test_of_the_same_or_of_unknown_language_both_count(language: str | None) -> None:
-    assert of(language, QueryFacts(language, 0.3), BOTH) == Trust()
-    assert of(None, QueryFacts("de", 0.3), BOTH) == Trust()
-    assert of("de", QueryFacts(None, 0.3), BOTH) == Trust()
+    assert of(language, (language, 0.3), BOTH) == Trust()
+    assert of(None, ("de", 0.3), BOTH) == Trust()
+    assert of("de", (None, 0.3), BOTH) == Trust()
 
 
 def test_in_another_language_keywords_count_as_much_as_they_found() -> None:
-    assert of("en", QueryFacts("de", 0.5), BOTH) == Trust(keyword=0.25)
-    assert of("en", QueryFacts("de", 0.5), ENGLISH_ONLY) == Trust(keyword=0.5)
-    assert of("en", QueryFacts("de", 0.5), None) == Trust(keyword=0.5)
+    assert of("en", ("de", 0.5), BOTH) == Trust(keyword=0.25)
+    assert of("en", ("de", 0.5), ENGLISH_ONLY) == Trust(keyword=0.5)
+    assert of("en", ("de", 0.5), None) == Trust(keyword=0.5)
 
 
 def test_languages_that_share_their_words_are_no_other_language() -> None:
-    assert of("nb", QueryFacts("no", 0.3), BOTH) == Trust()
+    assert of("nb", ("no", 0.3), BOTH) == Trust()
 
 
 def test_what_the_model_cannot_read_has_no_vector_and_a_prior_changes_nothing() -> None:
-    assert of("hi", QueryFacts("hi", 1.0), ENGLISH_ONLY, prior=4.0) == Trust(vector=0.0)
-    assert of("hi", QueryFacts("hi", 1.0), BOTH, prior=4.0) == Trust(vector=4.0)
+    assert of("hi", ("hi", 1.0), ENGLISH_ONLY, prior=4.0) == Trust(vector=0.0)
+    assert of("hi", ("hi", 1.0), BOTH, prior=4.0) == Trust(vector=4.0)
 
 
 def test_a_language_of_a_script_that_can_be_read_is_not_excluded() -> None:
-    assert of("de", QueryFacts("de", 1.0), ENGLISH_ONLY) == Trust()
+    assert of("de", ("de", 1.0), ENGLISH_ONLY) == Trust()
 
 
 WORDS = RetrieverResults("lexical", 2.0, {1: 9.0, 2: 6.0, 3: 0.0}, 3, 5.0)
