@@ -24,8 +24,8 @@ import psutil
 from benchmarks.throwaway import percentile
 from gnod.daemon.allocator import give_memory_back
 from gnod.search.meaning import vector_search as vector
-from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_matrix import Floats
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.related import related_documents as pipeline
 from gnod.store.connection import Connection

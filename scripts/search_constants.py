@@ -98,15 +98,15 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
     ),
     "Vector search": (
         Constant(
-            "search.meaning.nearest_documents:EXACT_BYTES",
+            "search.meaning.vector_search:EXACT_BYTES",
             "bytes of a model's vectors up to which they are float32, above it int8",
         ),
-        Constant("search.meaning.nearest_documents:_HYSTERESIS", "factor beyond this limit at which the kind changes"),
+        Constant("search.meaning.vector_search:_HYSTERESIS", "factor beyond this limit at which the kind changes"),
         Constant(
-            "search.meaning.nearest_documents:LIMIT_BYTES", "bytes of all vectors in memory; others are read from disk"
+            "search.meaning.vector_search:LIMIT_BYTES", "bytes of all vectors in memory; others are read from disk"
         ),
         Constant(
-            "search.meaning.nearest_documents:COMPARED_ROWS",
+            "search.meaning.vector_search:COMPARED_ROWS",
             "int8 vectors of a model that are all compared; of more, the signs come first",
         ),
         Constant("search.meaning.presorted_vectors:_LEAST", "vectors that are compared first, at least"),

@@ -19,13 +19,12 @@ from gnod.search.fields.facets import MAX_VALUES, Count
 from gnod.search.fields.reading import FieldedQuery
 from gnod.search.hits import DocumentHit, HitOptions, Marked, hits_of, marked
 from gnod.search.hybrid import retrieval
-from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
-from gnod.search.hybrid.retrieval import ReadabilityOf
-from gnod.search.hybrid.sources import Joined
+from gnod.search.hybrid.across_indexes import Joined
+from gnod.search.hybrid.budget import ReadabilityOf, Stage, milliseconds_since, stage
 from gnod.search.keyword import lexical, listing, symbols
 from gnod.search.keyword.lexical import LexicalResult
 from gnod.search.meaning.candidate_documents import Spread
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import QueryVectors, SurveyedVectors
 from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause, parse_text
 from gnod.search.ranking.ranked import RankedDocument
@@ -214,9 +213,8 @@ def vector_results(
 ) -> Results:
     words = marked(connection, parse_text(corrected.text))
     facts = retrieval.facts_of(connection, [each.id for each in ranked])
-    meant = retrieval.QueryMeaning.of(ranked, vectors.row(0), spreads)
-    reader = retrieval.reader_of(vectors, readability)
-    loose = retrieval.loose_documents(connection, [words.expression], [meant], facts, vectors.served, reader)
+    meant = {0: SurveyedVectors(ranked, None, spreads)}
+    loose = retrieval.loose_documents(connection, [words.expression], meant, facts, vectors, readability)
     shown = [each._replace(is_loose=each.id in loose) for each in ranked if asked.request.loose or each.id not in loose]
     ranked = definitions_first(asked, connection, shown)
     found = Found(

@@ -27,9 +27,8 @@ from gnod.search.correction.query_correction import Corrected
 from gnod.search.fields import reading
 from gnod.search.hits import Copies, copies_of, marked
 from gnod.search.hybrid import across_indexes
-from gnod.search.hybrid.budget import Stage, stage
-from gnod.search.hybrid.embedding import Embed, embedded_texts
-from gnod.search.hybrid.sources import Joined, Source, Sources
+from gnod.search.hybrid.across_indexes import Joined, Source, Sources
+from gnod.search.hybrid.budget import Embed, Stage, embedded_texts, stage
 from gnod.search.hybrid.stages import (
     BUDGET_S,
     HybridResult,
@@ -40,7 +39,7 @@ from gnod.search.hybrid.stages import (
 )
 from gnod.search.keyword import lexical
 from gnod.search.meaning import vector_search as vector
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.query import references
 from gnod.search.query.parsing import ParsedQuery, parse_clauses, parse_query, parse_question
 from gnod.search.ranking.ranked import RankedDocument
@@ -94,7 +93,7 @@ class QueryModels(Protocol):
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
     ) -> AbstractAsyncContextManager[Embed]:
-        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.embedding)."""
+        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.budget)."""
 
     async def dependencies(
         self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.search.meaning.vector_places import Layout
+from gnod.search.meaning.vector_matrix import Layout
 from gnod.shared.engine import Key, SharedDocument, Vector
 from gnod.store.vectors.vector_rows import DTYPE
 

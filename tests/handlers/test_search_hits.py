@@ -14,8 +14,7 @@ from gnod.models.run.embedder import Embedder
 from gnod.protocol.search import Hit, SearchVectorParams
 from gnod.search.hits import marked as marks_of
 from gnod.search.meaning import vector_search
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_query, parse_text
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection

@@ -16,11 +16,10 @@ import pytest
 from benchmarks.local_engine import LocalEngine
 from gnod.configured.configuration import Configuration
 from gnod.search.hybrid import across_indexes, retrieval
-from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
-from gnod.search.hybrid.sources import Joined
+from gnod.search.hybrid.across_indexes import Joined
+from gnod.search.hybrid.retrieval import Retrieved
 from gnod.search.keyword import lexical
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument
@@ -192,9 +191,7 @@ async def fused(there: Reader, query: str) -> dict[str, float]:
     async with there.searching() as (read, sources, *_):
         words = await across_indexes.survey_words(read, sources, lines, Filters())
         meant = [line for line in lines if not line.is_lexical]
-        found = await across_indexes.retrieve(
-            *(read, Nearest(), sources, words, meant, meaning(query), Filters()), pool=100, knowledge=RetrievalFacts()
-        )
+        found = await across_indexes.retrieve(read, Nearest(), sources, words, meant, meaning(query), Filters())
         return await read(lambda connection: best(connection, found))
 
 

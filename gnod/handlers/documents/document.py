@@ -27,7 +27,7 @@ from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.fields import reading
 from gnod.search.hits import marked
-from gnod.search.hybrid.sources import SourceReader, Sources
+from gnod.search.hybrid.across_indexes import SourceReader, Sources
 from gnod.search.keyword.marks import TermFinder
 from gnod.search.passages import sought
 from gnod.search.passages.best_passage import matches_in

@@ -28,8 +28,7 @@ from gnod.memory.resident import Resident
 from gnod.memory.validity import TimeSpan, Validity, best_validity, validity
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import RerankPlan, ThroughputEstimate
-from gnod.search.hybrid.exact_match import matched_fraction
-from gnod.search.hybrid.reranking import Reranked, rerank_within_budget
+from gnod.search.hybrid.reranking import Reranked, matched_fraction, rerank_within_budget
 from gnod.search.query.question_type import AnswerType, expected
 from gnod.types import UnavailableModel
 

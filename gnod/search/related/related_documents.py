@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from gnod.errors import NotEmbedded
 from gnod.search.meaning import candidate_documents, vector_search
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.ranking.fusion import UNRELATED
 from gnod.search.ranking.ranked import RankedDocument, without_copies
 from gnod.store.connection import Connection

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gnod.errors import NotEmbedded
-from gnod.search.hybrid.embedding import ahead
+from gnod.search.hybrid.budget import ahead
 from gnod.search.meaning.vector_search import QueryVectors
 
 

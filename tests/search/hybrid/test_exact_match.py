@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
-from gnod.search.hybrid.exact_match import exact_terms, matched_fraction
+from gnod.search.hybrid.reranking import exact_terms, matched_fraction
 from gnod.search.query.parsing import parse_clauses
 
 ENGLISH = [Analyzer("en")]

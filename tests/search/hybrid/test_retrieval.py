@@ -12,11 +12,11 @@ import pytest
 from gnod.errors import QuerySyntaxError
 from gnod.models.readability import LanguageReading, Readability
 from gnod.search.hybrid import retrieval
-from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.hybrid.budget import ReadabilityOf
+from gnod.search.hybrid.retrieval import Retrieved
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
-from gnod.search.ranking.fusion import NEAR, Reader, RetrieverResults, Trust
+from gnod.search.ranking.fusion import NEAR, RetrieverResults, Trust
 from gnod.store.connection import Connection
 from gnod.store.tables import learned_factors
 from gnod.store.tables.filters import Filters
@@ -51,9 +51,8 @@ def retrieved(
     query: str,
     variants: Sequence[Subquery] = (),
     filters: Filters | None = None,
-    pool: int = retrieval.POOL,
     with_vectors: bool = True,
-    reader: Reader = lambda _: None,
+    reader: ReadabilityOf = lambda _: None,
 ) -> Retrieved:
     originals, added = parse_query(query).lines, variant_lines(variants)
     wanted = filters or Filters()
@@ -67,9 +66,7 @@ def retrieved(
     unit = {URI: np.stack([row / np.linalg.norm(row) for row in rows])} if rows else {}
     given = QueryVectors(unit, {"notes": URI}) if rows else None
     return retrieval.retrieve(
-        *(index.reader, Nearest(), words, meanings, given if with_vectors else None, wanted),
-        pool=pool,
-        knowledge=RetrievalFacts(None, reader, given if with_vectors else None),
+        *(index.reader, Nearest(), words, meanings, given if with_vectors else None, wanted), readability=reader
     )
 
 
@@ -190,10 +187,10 @@ def test_filters_bind_every_list(cars: SmallIndex) -> None:
 def test_variants_are_short_lists_without_a_prominence(cars: SmallIndex) -> None:
     cars.embed(URI)
     variants = [Subquery("lex", "nothing"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
-    found = retrieved(cars, "jaguar", variants, pool=7)
+    found = retrieved(cars, "jaguar", variants)
     made_up = [each for each in found.evidence if each.prominence is None]
     assert [(each.retriever, each.weight) for each in made_up] == [("lexical", 1.0), ("vector", 1.0), ("vector", 1.4)]
-    assert all(len(each.scores) == each.found == 7 for each in made_up)
+    assert all(len(each.scores) == each.found == retrieval.POOL for each in made_up)
 
 
 def test_a_variant_without_words_says_nothing(cars: SmallIndex) -> None:

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gnod.search.meaning import candidate_documents
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, maintenance

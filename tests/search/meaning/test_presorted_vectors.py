@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from gnod.search.meaning import presorted_vectors
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.search.meaning.vector_places import Layout
+from gnod.search.meaning.vector_matrix import Layout
 
 PAIRS = st.sets(st.tuples(st.integers(0, 30), st.integers(1, 9)), max_size=60)
 

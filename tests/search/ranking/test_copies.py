@@ -16,8 +16,7 @@ from gnod.search.hybrid.retrieval import Retrieved
 from gnod.search.keyword import lexical
 from gnod.search.keyword.lexical import LexicalResult
 from gnod.search.meaning import candidate_documents, vector_search
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.tables.filters import Filters
