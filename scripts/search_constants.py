@@ -90,10 +90,12 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.correction.edits:AT_START", "added cost for the first letter"),
         Constant("search.correction.correctable_words:RARE", "documents in which a rare word may be an error"),
         Constant("search.correction.correctable_words:TIMES", "how many times more frequent its correction must be"),
-        Constant("search.correction.surfaces:SAMPLE_CHARACTERS", "characters of the sample of the texts"),
-        Constant("search.correction.words:MAX_WORDS", "words in memory"),
-        Constant("search.correction.words:MAX_ALTERNATIVES", "words that a wildcard, or a part of a word, stands for"),
-        Constant("search.correction.wildcards:MAX_WILDCARDS", "wildcards of a query"),
+        Constant("search.correction.known_words:SAMPLE_CHARACTERS", "characters of the sample of the texts"),
+        Constant("search.correction.known_words:MAX_WORDS", "words in memory"),
+        Constant(
+            "search.correction.known_words:MAX_ALTERNATIVES", "words that a wildcard, or a part of a word, stands for"
+        ),
+        Constant("search.correction.correction_service:MAX_WILDCARDS", "wildcards of a query"),
         Constant("search.query.parsing:MIN_WILDCARD", "letters of a wildcard's part"),
     ),
     "Vector search": (

@@ -12,10 +12,9 @@ from typing import NamedTuple, TypeVar
 from gnod.config.model import ContextConfig
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.search.correction.query_correction import Corrected, WordCorrection
-from gnod.search.fields import columns, facets, ordering
-from gnod.search.fields.columns import DocumentValues
+from gnod.search.fields import field_values
 from gnod.search.fields.conditions import negated
-from gnod.search.fields.facets import MAX_VALUES, Count
+from gnod.search.fields.field_values import MAX_VALUES, Count, DocumentValues
 from gnod.search.fields.reading import FieldedQuery
 from gnod.search.hits import DocumentHit, HitOptions, Marked, hits_of, marked
 from gnod.search.hybrid import retrieval
@@ -124,7 +123,7 @@ class AskedQuery(NamedTuple):
     @property
     def depth(self) -> int:
         """Return how many documents are ranked: to sort them, many, and some more where messages decide."""
-        many = ordering.DEPTH if self.request.sort else MESSAGES_DEPTH if self.speakers.roles else 0
+        many = field_values.MOST_SORTED if self.request.sort else MESSAGES_DEPTH if self.speakers.roles else 0
         return max(many, self.request.end)
 
     @property
@@ -290,7 +289,9 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         lexical_only_reason=found.lexical_only_reason,
         explain={**fields, **found.explain},
         loose=found.loose,
-        rows=columns.rows(connection, [each.document.id for each in hits], request.columns) if request.columns else (),
+        rows=field_values.rows(connection, [each.document.id for each in hits], request.columns)
+        if request.columns
+        else (),
     )
 
 
@@ -301,7 +302,7 @@ def _hits(connection: Connection, asked: AskedQuery, found: Found, page: Sequenc
         return hits_of(connection, page, found.words, options, found.vectors)
     # A conversation in which no message of the role has a word of the query is not a hit.
     hits = list[DocumentHit]()
-    ranked = ordering.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
+    ranked = field_values.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
     for start in range(0, len(ranked), request.end):
         hits += hits_of(connection, ranked[start : start + request.end], found.words, options, found.vectors)
         if len(hits) >= request.end:
@@ -320,19 +321,19 @@ def _page(connection: Connection, request: SearchRequest, found: Found) -> Seque
     if not request.sort:
         return found.ranked[page]
     if found.mode in ("hybrid", "vector"):
-        return ordering.ordered(connection, found.ranked[page], request.sort)
-    return ordering.ordered(connection, found.ranked, request.sort)[page]
+        return field_values.ordered(connection, found.ranked[page], request.sort)
+    return field_values.ordered(connection, found.ranked, request.sort)[page]
 
 
 def _facets(connection: Connection, asked: AskedQuery, found: Found) -> dict[str, list[Count]]:
     """Count the values of a field that is a filter as if it were not one: so that others can be chosen, too."""
     names, most = asked.request.facets, asked.request.facet_values
-    ids = found.matches(asked.filters, facets.MAX_DOCUMENTS)
-    counts = facets.count(connection, names, ids, most)
+    ids = found.matches(asked.filters, field_values.MAX_DOCUMENTS)
+    counts = field_values.count(connection, names, ids, most)
     for name, filters in asked.beside.items():
-        if name in names or (facets.OWN in names and facets.is_own(connection, name)):
-            others = found.matches(filters, facets.MAX_DOCUMENTS)
-            counts |= facets.count(connection, [name], [*ids, *others], most)
+        if name in names or (field_values.OWN in names and field_values.is_own(connection, name)):
+            others = found.matches(filters, field_values.MAX_DOCUMENTS)
+            counts |= field_values.count(connection, [name], [*ids, *others], most)
     return counts
 
 

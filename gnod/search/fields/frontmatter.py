@@ -13,8 +13,18 @@ from weakref import WeakKeyDictionary
 
 import msgspec
 
-from gnod.search.fields.conditions import either, ends_before_it_begins, fault, folded, is_pattern, is_text, moments
-from gnod.search.fields.syntax import Bounds, FieldValue, bounds
+from gnod.search.fields.conditions import (
+    Bounds,
+    FieldValue,
+    bounds,
+    either,
+    ends_before_it_begins,
+    fault,
+    folded,
+    is_pattern,
+    is_text,
+    moments,
+)
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition
 

@@ -20,7 +20,6 @@ from gnod.errors import QuerySyntaxError
 from gnod.search.keyword import expression, windows
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.marks import TermVariant
-from gnod.search.keyword.windows import Window
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument, without_copies
@@ -353,7 +352,7 @@ def _prominence(found: fulltext.Survey, best: float) -> float:
     return fusion.prominence(sqrt(best), mean, sqrt(variance))
 
 
-def _with_windows(found: _FoundDocuments, near: Mapping[int, Window], limit: int) -> list[RankedDocument]:
+def _with_windows(found: _FoundDocuments, near: Mapping[int, float], limit: int) -> list[RankedDocument]:
     """Return the best `limit` documents. `near`: the best windows of those that are long."""
     scores = found.scores
     if near:
@@ -362,23 +361,23 @@ def _with_windows(found: _FoundDocuments, near: Mapping[int, Window], limit: int
     return [_ranked(found, id_, score, near.get(id_)) for id_, score in islice(scores.items(), limit)]
 
 
-def _ranked(found: _FoundDocuments, id_: int, score: float, window: Window | None) -> RankedDocument:
+def _ranked(found: _FoundDocuments, id_: int, score: float, window: float | None) -> RankedDocument:
     components = {"bm25": found.bm25[id_], "every_word": float(id_ in found.whole)}
     if window is not None:
-        components["window"] = window.score
+        components["window"] = window
     return RankedDocument(id_, score, None, components)
 
 
 def _best_windows(
     connection: Connection, candidates: Sequence[int], terms: Sequence[fulltext.Weighed]
-) -> dict[int, Window]:
+) -> dict[int, float]:
     """Return the best windows of the long candidates. A single word has no neighbours, so it has no windows."""
     least = windows.NEGLIGIBLE * max((term.weight for term in terms), default=0.0)
     heavy = [term for term in terms if term.weight >= least]
     if len(heavy) < 2:
         return {}
     long = fulltext.with_long_bodies(connection, candidates, windows.LONG)
-    return windows.best_windows([windows.TermPlaces(term.weight, _places(connection, term, long)) for term in heavy])
+    return windows.best_windows([(term.weight, _places(connection, term, long)) for term in heavy])
 
 
 def _places(connection: Connection, term: fulltext.Weighed, among: Sequence[int]) -> list[tuple[int, bytes]]:

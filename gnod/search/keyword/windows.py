@@ -24,24 +24,14 @@ NEGLIGIBLE = 0.15
 _BLOCK = WINDOW // 2
 
 
-class TermPlaces(NamedTuple):
-    """Where a term of a query occurs: of each document, the positions of each of its phrases, as unsigned 32-bit
-    integers."""
-
-    weight: float
-    positions: Sequence[tuple[int, bytes]]
+TermPlaces = tuple[float, Sequence[tuple[int, bytes]]]
+"""The weight of a term, and where it occurs: of each document, the positions of each of the term's phrases, as unsigned
+32-bit integers."""
 
 
-class Window(NamedTuple):
-    """`start`: the position of its first term."""
-
-    score: float
-    start: int
-
-
-def best_windows(terms: Sequence[TermPlaces]) -> dict[int, Window]:
-    """Return the best window of each document, the first of equals. Windows begin at every half window."""
-    found = [_FoundBlocks.of(term) for term in terms if term.positions]
+def best_windows(terms: Sequence[TermPlaces]) -> dict[int, float]:
+    """Return the score of the best window of each document. Windows begin at every half window."""
+    found = [_FoundBlocks.of(*term) for term in terms if term[1]]
     if not found:
         return {}
     # The blocks of all documents in one row, with an empty one after each document. No window begins there, so none
@@ -56,10 +46,10 @@ def best_windows(terms: Sequence[TermPlaces]) -> dict[int, Window]:
         counts = each.counts(starts, len(scores))
         counts[:-1] += counts[1:]
         scores += each.weight * bm25.saturated(counts)
-    return {document: _best(scores[start : start + blocks[document] - 1]) for document, start in starts.items()}
+    return {id_: float(scores[start : start + blocks[id_] - 1].max()) for id_, start in starts.items()}
 
 
-def blended(scores: Mapping[int, float], windows: Mapping[int, Window]) -> dict[int, float]:
+def blended(scores: Mapping[int, float], windows: Mapping[int, float]) -> dict[int, float]:
     """Return the scores, those of documents with a window blended with the window's, in the same order.
 
     The scores of windows are scaled by the median of their ratio to the documents' scores, so that long documents have
@@ -67,19 +57,13 @@ def blended(scores: Mapping[int, float], windows: Mapping[int, Window]) -> dict[
     """
     from statistics import median  # it takes 4 ms of each start of the daemon
 
-    ratios = [windows[id_].score / score for id_, score in scores.items() if score > 0 and id_ in windows]
+    ratios = [windows[id_] / score for id_, score in scores.items() if score > 0 and id_ in windows]
     if not ratios:
         return dict(scores)
     scale = SHARE / median(ratios)
     return {
-        id_: (1 - SHARE) * score + scale * windows[id_].score if id_ in windows else score
-        for id_, score in scores.items()
+        id_: (1 - SHARE) * score + scale * windows[id_] if id_ in windows else score for id_, score in scores.items()
     }
-
-
-def _best(scores: NDArray[np.float64]) -> Window:
-    block = int(scores.argmax())
-    return Window(float(scores[block]), block * _BLOCK)
 
 
 class _FoundBlocks(NamedTuple):
@@ -91,12 +75,12 @@ class _FoundBlocks(NamedTuple):
     blocks: NDArray[np.int64]
 
     @classmethod
-    def of(cls, term: TermPlaces) -> _FoundBlocks:
-        positions = np.frombuffer(b"".join([data for _, data in term.positions]), np.uint32)
+    def of(cls, weight: float, places: Sequence[tuple[int, bytes]]) -> _FoundBlocks:
+        positions = np.frombuffer(b"".join([data for _, data in places]), np.uint32)
         return cls(
-            term.weight,
-            [document for document, _ in term.positions],
-            [len(data) // positions.itemsize for _, data in term.positions],
+            weight,
+            [document for document, _ in places],
+            [len(data) // positions.itemsize for _, data in places],
             (positions // _BLOCK).astype(np.int64),
         )
 

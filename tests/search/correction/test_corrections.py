@@ -14,8 +14,8 @@ from rapidfuzz.distance import OSA
 from gnod.search.correction.correctable_words import query_words
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.edits import one_edit
+from gnod.search.correction.known_words import Vocabulary
 from gnod.search.correction.query_correction import MAX_CORRECTIONS, Corrected, WordCorrection
-from gnod.search.correction.words import Vocabulary
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from gnod.errors import InvalidParams
-from gnod.search.fields import columns, reading
+from gnod.search.fields import field_values, reading
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters
 from tests.small_index import SmallIndex
@@ -32,7 +32,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
 
 def values(index: SmallIndex, path: str, *names: str) -> dict[str, object]:
     found = {path: id_ for id_, _, path in documents.addresses(index.reader)}
-    (row,) = columns.rows(index.reader, [found[path]], names)
+    (row,) = field_values.rows(index.reader, [found[path]], names)
     return row.values
 
 
@@ -62,16 +62,16 @@ def test_what_a_document_does_not_have_is_left_out(notes: SmallIndex) -> None:
 def test_rows_are_in_the_order_of_the_documents(notes: SmallIndex) -> None:
     ids = [id_ for id_, *_ in documents.addresses(notes.reader)]
     for order in (ids, ids[::-1]):
-        assert [row.uri for row in columns.rows(notes.reader, order, ["title"])] == [
+        assert [row.uri for row in field_values.rows(notes.reader, order, ["title"])] == [
             documents.by_ids(notes.reader, [id_])[id_].uri for id_ in order
         ]
-    assert columns.rows(notes.reader, [], ["title"]) == []
+    assert field_values.rows(notes.reader, [], ["title"]) == []
 
 
 @pytest.mark.parametrize(("name", "advice"), [("titel", "did you mean title"), ("zzz", "use tag"), ("cosst", "cost")])
 def test_a_column_that_no_document_has_is_an_error(notes: SmallIndex, name: str, advice: str) -> None:
     with pytest.raises(InvalidParams, match=f"no document has a column '{name}': .*{advice}"):
-        columns.rows(notes.reader, [], [name])
+        field_values.rows(notes.reader, [], [name])
 
 
 def test_year_means_the_date_unless_documents_have_a_year(notes: SmallIndex, small_index: SmallIndex) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gnod.errors import InvalidParams
-from gnod.search.fields import facets, ordering, reading
+from gnod.search.fields import field_values, reading
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables import documents
@@ -50,7 +50,7 @@ def ordered(index: SmallIndex, sort: str, whole: str = "abcd", limited: str = ""
         for letter, id_ in zip(whole, ids(index.reader, [paths[letter] for letter in whole]), strict=True)
     ]
     letters = dict(zip([each.id for each in ranked], whole, strict=True))
-    return "".join(letters[each.id] for each in ordering.ordered(index.reader, ranked, sort))
+    return "".join(letters[each.id] for each in field_values.ordered(index.reader, ranked, sort))
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_an_unknown_order_names_those_that_exist(shelf: SmallIndex, sort: str, m
 
 
 def counted(index: SmallIndex, *names: str) -> dict[str, list[tuple[str, int]]]:
-    found = facets.count(index.reader, names, ids(index.reader, list(SHELF)))
+    found = field_values.count(index.reader, names, ids(index.reader, list(SHELF)))
     return {name: [(each.value, each.documents) for each in counts] for name, counts in found.items()}
 
 
@@ -112,7 +112,7 @@ def test_places_kinds_and_ages_are_counted(tmp_path: Path) -> None:
     for path, mtime_s in texts.items():
         index.add({path: path}, mtime_s=str(mtime_s))
     index.add({"plans/y.MD": "the same path"}, "other", mtime_s="1")
-    found = facets.count(index.reader, ["folder", "ext", "after"], every(index.reader))
+    found = field_values.count(index.reader, ["folder", "ext", "after"], every(index.reader))
     index.close()
     assert found == {
         "folder": [
@@ -135,8 +135,8 @@ def test_all_fields_of_the_frontmatter_are_counted_and_prose_is_not(small_index:
     }
     small_index.add(found)
 
-    def work(connection: Connection) -> dict[str, list[facets.Count]]:
-        return facets.count(connection, ["*"], ids(connection, [*found]))
+    def work(connection: Connection) -> dict[str, list[field_values.Count]]:
+        return field_values.count(connection, ["*"], ids(connection, [*found]))
 
     assert small_index.database.submit_read(work).result() == {
         "made by": [("ada", 2), ("9", 1)],
@@ -148,7 +148,7 @@ def test_all_fields_of_the_frontmatter_are_counted_and_prose_is_not(small_index:
 
 def test_each_counted_value_is_a_filter_that_passes_as_many(shelf: SmallIndex) -> None:
     names = ["tag", "type", "ext", "folder", "collection", "date", "after", "*"]
-    found = facets.count(shelf.reader, names, ids(shelf.reader, list(SHELF)))
+    found = field_values.count(shelf.reader, names, ids(shelf.reader, list(SHELF)))
     assert {"status", "year", "rating", "draft"} < found.keys()
     for name, counts in found.items():
         for value, amount in counts:
@@ -162,8 +162,8 @@ def test_each_counted_value_is_a_filter_that_passes_as_many(shelf: SmallIndex) -
 def test_copies_count_once(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "---\ntags: x\n---\none", "b.md": "---\ntags: x\n---\none"}, source="same")
 
-    def work(connection: Connection) -> list[facets.Count]:
-        return facets.count(connection, ["tag"], ids(connection, ["a.md", "b.md"]))["tag"]
+    def work(connection: Connection) -> list[field_values.Count]:
+        return field_values.count(connection, ["tag"], ids(connection, ["a.md", "b.md"]))["tag"]
 
     assert small_index.database.submit_read(work).result() == [("x", 1)]
 
