@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from gnod.analysis.markup import is_code
+from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import ContextConfig, contexts_for
 from gnod.errors import LimitExceeded
@@ -16,7 +18,6 @@ from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.marks import TermFinder, TermVariant, numbered, worth_of
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages import sought
 from gnod.search.passages.best_passage import (
     DocumentMatches,
     ShownPassage,
@@ -31,6 +32,7 @@ from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
+from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, definitions, documents, shown, texts
 from gnod.store.tables.copies import CopyPath
 from gnod.store.tables.documents import DocumentRow
@@ -176,6 +178,37 @@ def _hits_of(
     return hits
 
 
+def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
+    """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
+    known."""
+    by_language: dict[str, Sequence[Analyzer]] = {analyzer.language: (analyzer,) for analyzer in analyzers}
+    found = {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
+    return {
+        id_: [analyzer.for_code for analyzer in of_text] if is_code(documents[id_].mime) else of_text
+        for id_, of_text in found.items()
+    }
+
+
+def variants_in(
+    connection: Connection, expression: Expression, documents: Collection[int]
+) -> dict[int, list[list[TermVariant]]]:
+    """Return for each of the documents which variants of each word it has, and the words as written."""
+    found: dict[int, set[str]] = {id_: set() for id_ in documents}
+    for phrase in expression.phrases():
+        for id_ in fulltext.matching(connection, [(phrase,)], documents):
+            found[id_].add(phrase)
+    kept = {phrases: _variants(expression, phrases) for phrases in set(map(frozenset, found.values()))}
+    return {id_: kept[frozenset(each)] for id_, each in found.items()}
+
+
+def _variants(expression: Expression, phrases: Collection[str]) -> list[list[TermVariant]]:
+    words = dict.fromkeys([*expression.words, *expression.required])
+    return [
+        [*variants, word.written] if variants and word.written else variants
+        for word, variants in zip(words, expression.query_terms(phrases), strict=True)
+    ]
+
+
 def _full_texts(connection: Connection, found: Mapping[int, DocumentRow]) -> dict[int, str]:
     full: dict[int, str] = {}
     room = MAX_TEXT_CHARACTERS
@@ -195,8 +228,8 @@ def _searched(
     words: Marked,
     speakers: Speakers,
 ) -> Iterator[_SearchedText]:
-    analyzers = sought.analyzers_of(found, words.analyzers)
-    variants = sought.variants_in(connection, words.expression, found)
+    analyzers = analyzers_of(found, words.analyzers)
+    variants = variants_in(connection, words.expression, found)
     for id_, document in found.items():
         text = known[id_].text
         if text is None:

@@ -79,8 +79,8 @@ class TimeBudget:
     def note(
         self, name: str, started: float, details: dict[str, object], *, why: str | None = None, ran: bool = True
     ) -> None:
-        """Record the result of a stage that began at `started`, a reading of `time.monotonic`."""
-        self.stages.append(Stage(name, ran, round((time.monotonic() - started) * 1000, 3), why, details))
+        """Record the result of a stage that began at `started`, a reading of `time.perf_counter`."""
+        self.stages.append(Stage(name, ran, milliseconds_since(started), why, details))
 
     async def within(self, model: str, work: Awaitable[T], limit_s: float | None = None) -> T:
         """Wait for a model until the limit, or as long as there is time. Raises Skipped with the reason."""
@@ -216,7 +216,7 @@ async def embed_lines(
     queries, passages = embedded_texts(lines)
     if not queries and not passages:
         return None
-    started = time.monotonic()
+    started = time.perf_counter()
     try:
         if isinstance(embed, UnavailableModel):
             raise StageSkipped(embed.reason)

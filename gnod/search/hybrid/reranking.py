@@ -113,7 +113,7 @@ async def rerank(
     """Return the documents in the order that the reranker's scores of the first candidates give. Documents behind them
     follow in their order, and all if nothing was read; the budget notes why. `floor`: a text with the query's own words
     keeps a minimum score."""
-    started = time.monotonic()
+    started = time.perf_counter()
     first, texts = fusion.ranked[:candidates], list[_RerankText]()
 
     async def load(plan: RerankPlan) -> list[str]:

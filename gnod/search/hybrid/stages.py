@@ -180,7 +180,7 @@ class _HybridSearch:
     async def _first_words(self, prepare: Prepare) -> tuple[ParsedQuery, Surveys]:
         """Return the query, and what the keywords of its lines find."""
         read, sources = self._dependencies.read, self._dependencies.sources
-        started = time.monotonic()
+        started = time.perf_counter()
 
         def prepared(connection: Connection) -> ParsedQuery:
             query = prepare(connection)
@@ -215,7 +215,7 @@ class _HybridSearch:
         )
 
     def _leave_out(self, stage: str, model: UnavailableModel) -> None:
-        self._budget.note(stage, time.monotonic(), {}, why=model.reason, ran=False)
+        self._budget.note(stage, time.perf_counter(), {}, why=model.reason, ran=False)
 
     async def _embedded(self, lines: Sequence[QueryLine], stage: str) -> QueryVectors | None:
         given = (self._dependencies.embed, lines, self._dependencies.readability, self._budget, stage)
@@ -232,7 +232,7 @@ class _HybridSearch:
         return [*words, *await self._survey_words(variants, "bm25 variants")], lines, vectors
 
     async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> Surveys:
-        started = time.monotonic()
+        started = time.perf_counter()
         read, sources = self._dependencies.read, self._dependencies.sources
         if sources:
             surveys: Surveys = await across_indexes.survey_words(read, sources, lines, self._filters)
@@ -250,14 +250,14 @@ class _HybridSearch:
         read, sources = self._dependencies.read, self._dependencies.sources
         if not sources:
             return await read(lambda connection: self._retrieved(connection, searched))
-        started = time.monotonic()
+        started = time.perf_counter()
         readability = self._dependencies.readability
         given = (self._dependencies.nearest, sources, *searched, self._filters)
         found = await across_indexes.retrieve(read, *given, language=self._language, readability=readability)
         return await read(lambda connection: self._fused(connection, found, started))
 
     def _retrieved(self, connection: Connection, searched: Searched) -> Fusion:
-        started = time.monotonic()
+        started = time.perf_counter()
         readability = self._dependencies.readability
         given = (self._dependencies.nearest, *searched, self._filters)
         found = retrieval.retrieve(connection, *given, language=self._language, readability=readability)
@@ -267,7 +267,7 @@ class _HybridSearch:
         """Fuse. Only what may be shown or reranked is described."""
         has_vectors = self._vectors is not None
         self._budget.note("knn", started, {}, why=None if has_vectors else "no vectors", ran=has_vectors)
-        started = time.monotonic()
+        started = time.perf_counter()
         first = max(self._options.limit, self._options.candidates if self._reranks else 0)
         fused = retrieval.fuse(found, self._options.fusion, first, loose=self._options.loose)
         details = {"method": self._options.fusion, "documents": len(fused.ranked), "language": self._language}

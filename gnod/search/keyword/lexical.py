@@ -12,7 +12,6 @@ from itertools import islice
 from math import log, sqrt
 from operator import itemgetter
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import Analyzer
@@ -23,7 +22,7 @@ from gnod.search.keyword.marks import TermVariant
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument, without_copies
-from gnod.store.connection import Connection, by_id, languages_beside
+from gnod.store.connection import Connection, by_id, languages_beside, until_changed
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, documents
 from gnod.store.tables.filters import Filters
@@ -237,13 +236,13 @@ def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> lis
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
     """Return one analyser for each language of the index, and of those beside it: a query is too short to detect its
     own. Only the calling thread may use them."""
-    (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
-    known = _languages.get(connection)
-    if known is None or known[0] != version:
-        held = {stemming_language(language) for language in documents.distinct_languages(connection)}
-        known = _languages[connection] = (version, sorted(held | {DEFAULT_LANGUAGE}))
     beside = {stemming_language(each) for each in languages_beside(connection)}
-    return [_analyzer(language) for language in (sorted({*known[1], *beside}) if beside else known[1])]
+    return [_analyzer(language) for language in sorted(_languages(connection) | beside)]
+
+
+@until_changed
+def _languages(connection: Connection) -> set[str]:
+    return {stemming_language(language) for language in documents.distinct_languages(connection)} | {DEFAULT_LANGUAGE}
 
 
 def expression_in(
@@ -395,5 +394,3 @@ def _analyzer(language: str) -> Analyzer:
 
 
 _per_thread = threading.local()
-# SQLite's data_version and the languages that the index had then, by connection
-_languages: WeakKeyDictionary[Connection, tuple[int, list[str]]] = WeakKeyDictionary()
