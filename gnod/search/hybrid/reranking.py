@@ -57,14 +57,6 @@ class Reranked(NamedTuple):
     reason: str | None
 
 
-class _RerankText(NamedTuple):
-    """The part of a document that the reranker reads. `matched`: the fraction of the query's words in its whole
-    text."""
-
-    shown: str
-    matched: float
-
-
 async def rerank_within_budget(
     reranker: Reranker,
     throughput: ThroughputEstimate,
@@ -114,12 +106,13 @@ async def rerank(
     follow in their order, and all if nothing was read; the budget notes why. `floor`: a text with the query's own words
     keeps a minimum score."""
     started = time.perf_counter()
-    first, texts = fusion.ranked[:candidates], list[_RerankText]()
+    first, matched = fusion.ranked[:candidates], list[float]()
 
     async def load(plan: RerankPlan) -> list[str]:
         chosen = first[: plan.documents]
-        texts.extend(await read(lambda connection: _texts(connection, query, chosen, plan.characters)))
-        return [text.shown for text in texts]
+        texts = await read(lambda connection: _texts(connection, query, chosen, plan.characters))
+        matched.extend(fraction for _, fraction in texts)
+        return [shown for shown, _ in texts]
 
     try:
         if len(first) < 2:
@@ -137,15 +130,15 @@ async def rerank(
         given = {"documents": len(done.scores), "characters": done.plan.characters, "tokens": done.tokens}
         details = {"model": reranker.uri, **given, "floor": floor}
     budget.note("rerank", started, details, why=done.reason, ran=bool(done.scores))
-    return _reordered(fusion, done.scores, texts, floor=floor)
+    return _reordered(fusion, done.scores, matched, floor=floor)
 
 
-def _reordered(fusion: Fusion, scores: Sequence[float], texts: Sequence[_RerankText], *, floor: bool) -> Fusion:
+def _reordered(fusion: Fusion, scores: Sequence[float], matched: Sequence[float], *, floor: bool) -> Fusion:
     if not scores:
         return fusion
     added = [
-        {"rerank": score, "matched": text.matched, "floor": FLOOR * text.matched * floor}
-        for score, text in zip(scores, texts, strict=False)
+        {"rerank": score, "matched": fraction, "floor": FLOOR * fraction * floor}
+        for score, fraction in zip(scores, matched, strict=False)
     ]
     blended = blend(
         [each.score for each in fusion.ranked], [max(each["rerank"], each["floor"]) for each in added], fusion.least
@@ -208,7 +201,8 @@ def excerpt(
 
 def _texts(
     connection: Connection, query: ParsedQuery, chosen: Sequence[RankedDocument], room: int
-) -> list[_RerankText]:
+) -> list[tuple[str, float]]:
+    """Return what the reranker reads of each document, and the fraction of the query's words in its whole text."""
     analyzers = lexical.analyzers_of_index(connection)
     query_terms = lexical.query_terms(query.question_terms, analyzers)
     exact = exact_terms(query.exact, analyzers)
@@ -221,7 +215,7 @@ def _texts(
         head = "" if text.lstrip("# ").startswith(title) else f"{title}\n"
         span = each.span and (each.span.start, each.span.end)
         body = excerpt(text, max(room - len(head), 1), span=span, query_terms=query_terms, analyzers=analyzers)
-        texts.append(_RerankText(head + body, matched_fraction(f"{title}\n{text}", exact)))
+        texts.append((head + body, matched_fraction(f"{title}\n{text}", exact)))
     return texts
 
 
