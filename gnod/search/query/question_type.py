@@ -156,8 +156,8 @@ def expected(question: str) -> ExpectedAnswer:
     'number'
     """
     places = {kind: match.start() for kind, pattern in _QUESTIONS.items() if (match := pattern.search(question))}
-    first = min(places, key=places.__getitem__) if places else None
-    return ExpectedAnswer(first, question.lower())
+    kinds = sorted(places, key=places.__getitem__)
+    return ExpectedAnswer(kinds[0] if kinds else None, question.lower())
 
 
 def contains(text: str, wanted: ExpectedAnswer) -> bool:

@@ -15,7 +15,7 @@ from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.budget import ReadabilityOf
 from gnod.search.hybrid.retrieval import Retrieved
 from gnod.search.meaning.vector_search import Nearest, QueryVectors
-from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
+from gnod.search.query.parsing import QueryLine, Subquery, parse_query, variant_lines
 from gnod.search.ranking.fusion import NEAR, RetrieverResults, Trust
 from gnod.store.connection import Connection
 from gnod.store.tables import learned_factors
@@ -77,41 +77,6 @@ def paths(index: SmallIndex, scores: Mapping[int, float]) -> list[str]:
 
 def of(found: Retrieved, kind: str) -> RetrieverResults:
     return next(each for each in found.evidence if each.retriever == kind)
-
-
-def test_a_query_as_it_stands_is_searched_by_words_and_by_meaning() -> None:
-    lines = parse_query("a crane").lines
-    assert [(line.subquery, line.weight, line.is_original) for line in lines] == [
-        (Subquery("lex", "a crane"), ORIGINAL, True),
-        (Subquery("vec", "a crane"), ORIGINAL, True),
-    ]
-    assert [each.subquery.text for each in parse_query('deploy "blue green" -docker').lines] == [
-        'deploy "blue green" -docker',
-        "deploy blue green",
-    ]
-
-
-def test_lines_weigh_what_they_are() -> None:
-    lines = parse_query("lex: crane\nvec: who lifts\nhyde: A crane lifts.").lines
-    assert [(each.weight, each.is_original) for each in lines] == [(2.0, True), (2.0, True), (1.4, True)]
-    assert [(each.weight, each.is_original) for each in variant_lines(line.subquery for line in lines)] == [
-        (VARIANT, False),
-        (VARIANT, False),
-        (HYDE, False),
-    ]
-
-
-@pytest.mark.parametrize("query", ["", "?!", '"open', "-only -these"])
-def test_what_is_no_query_is_refused(query: str) -> None:
-    with pytest.raises(QuerySyntaxError):
-        parse_query(query)
-
-
-def test_the_question_is_the_query_as_a_sentence() -> None:
-    assert parse_query("  Who said that, and why? ").question == "Who said that, and why?"
-    assert parse_query('"real time" clock').question == "real time clock"
-    assert parse_query("lex: clock -watch").question == "clock"
-    assert parse_query("hyde: A clock shows the time.\nvec: what is it").question == "what is it"
 
 
 def test_each_side_is_asked_about_what_the_other_has_found(cars: SmallIndex) -> None:

@@ -37,22 +37,20 @@ KINDS = {
 }
 
 
-def brute_force(
-    connection: Connection, uri: str, filters: Filters, limit: int, exclude_mirror: str | None = None
-) -> list[tuple[int, float, int]]:
+def brute_force(connection: Connection, uri: str, filters: Filters, limit: int) -> list[tuple[int, float, int]]:
     """Return (document, similarity, start of its best piece), straight from the tables."""
     where, bound = filters.condition()
     rows = connection.execute(
-        "SELECT d.id, d.mirror_hash, k.start + v.start, v.embedding FROM documents d JOIN chunks k USING (mirror_hash)"
+        "SELECT d.id, k.start + v.start, v.embedding FROM documents d JOIN chunks k USING (mirror_hash)"
         " JOIN content_vectors v USING (embed_hash) JOIN embedding_models m ON m.id = v.model_id"
         f" WHERE m.uri = ? AND {where}",
         (uri, *bound),
     )
     query = (QUERY / np.linalg.norm(QUERY)).astype(np.float64)
     best: dict[int, tuple[float, int]] = {}
-    for document_id, mirror, start, blob in rows:
+    for document_id, start, blob in rows:
         similarity = (1 + float(np.frombuffer(blob, "<f4").astype(np.float64) @ query)) / 2
-        if mirror != exclude_mirror and (document_id not in best or best[document_id] < (similarity, -start)):
+        if document_id not in best or best[document_id] < (similarity, -start):
             best[document_id] = (similarity, -start)
     ranked = sorted(best, key=lambda i: (-round(best[i][0], 9), i))[:limit]
     return [(i, best[i][0], -best[i][1]) for i in ranked]
