@@ -24,7 +24,7 @@ from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
 from gnod.search.meaning import vector_search
 from gnod.search.meaning.vector_matrix import Floats
 from gnod.search.meaning.vector_search import Nearest, QueryVectors, SurveyedVectors
-from gnod.search.query.parsing import Clause, QueryLine, parse_clauses
+from gnod.search.query.parsing import Clause, QueryLine, parse_text
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, Read
 from gnod.store.keyword_index import fulltext
@@ -144,8 +144,9 @@ class TermWeights(NamedTuple):
 
 async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
     """Tell whether a source has one of the words."""
-    wanted = await read(lambda connection: _searchable(connection, words))
-    terms = wanted.terms() if wanted else []
+    clauses = parse_text(words)
+    wanted = await read(lambda c: lexical.expression_of(clauses, lexical.analyzers_of_index(c)))
+    terms = wanted.terms()
     counts = await asyncio.gather(*(source.count(terms) for source in sources))
     return any(n for counted in counts if counted for n in counted.frequencies.values())
 
@@ -235,13 +236,6 @@ async def retrieve(
     for meant in found:
         words = [(line, _with_scores(survey, more)) for (line, survey), more in zip(words, meant.words, strict=True)]
     return await read(lambda connection: retrieval.gather(connection, words, merged, vectors, language, readability))
-
-
-def _searchable(connection: Connection, words: str) -> Expression | None:
-    try:
-        return expression.build(parse_clauses(words), lexical.analyzers_of_index(connection))
-    except QuerySyntaxError:
-        return None
 
 
 def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:

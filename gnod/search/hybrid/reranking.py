@@ -28,7 +28,7 @@ from gnod.search.hybrid.budget import (
     TimeBudget,
 )
 from gnod.search.keyword import lexical
-from gnod.search.keyword.marks import TermVariant
+from gnod.search.keyword.marks import TermVariant, joined_ranges
 from gnod.search.passages.best_passage import best_span
 from gnod.search.query.parsing import Clause, ParsedQuery
 from gnod.search.ranking.fusion import Fusion, with_least
@@ -189,14 +189,8 @@ def excerpt(
     if len(places) == 2 and places[0][0] <= places[1][0] and places[1][1] <= min(places[0][1], places[0][0] + room):
         places.pop()
     each = room // len(places)
-    ranges = sorted(_widened(text, *place, each) for place in places)
-    merged = [ranges[0]]
-    for start, end in ranges[1:]:
-        if start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return "\n…\n".join(text[start:end].strip() for start, end in merged)
+    ranges = joined_ranges(_widened(text, *place, each) for place in places)
+    return "\n…\n".join(text[start:end].strip() for start, end in ranges)
 
 
 def _texts(

@@ -196,7 +196,7 @@ class _HybridSearch:
             query, surveys = await read(surveyed)
         else:
             query = await read(prepared)
-            surveys = await across_indexes.survey_words(read, sources, query.lines, self._filters)
+            surveys = await self._survey_words(query.lines)
         self._note_words("bm25", started, surveys)
         return query, surveys
 
@@ -229,17 +229,16 @@ class _HybridSearch:
         more = await self._embedded(variants, "embed variants") if vectors else None
         if vectors and more and more.rows.keys() == vectors.rows.keys():
             lines, vectors = [*lines, *vector_lines(variants)], vectors.joined(more)
-        return [*words, *await self._survey_words(variants, "bm25 variants")], lines, vectors
-
-    async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> Surveys:
         started = time.perf_counter()
+        more_words = await self._survey_words(variants)
+        self._note_words("bm25 variants", started, more_words)
+        return [*words, *more_words], lines, vectors
+
+    async def _survey_words(self, lines: Sequence[QueryLine]) -> Surveys:
         read, sources = self._dependencies.read, self._dependencies.sources
         if sources:
-            surveys: Surveys = await across_indexes.survey_words(read, sources, lines, self._filters)
-        else:
-            surveys = await read(lambda connection: retrieval.survey_words(connection, lines, self._filters))
-        self._note_words(stage, started, surveys)
-        return surveys
+            return await across_indexes.survey_words(read, sources, lines, self._filters)
+        return await read(lambda connection: retrieval.survey_words(connection, lines, self._filters))
 
     def _note_words(self, stage: str, started: float, surveys: Surveys) -> None:
         if surveys:
@@ -294,11 +293,10 @@ class _HybridSearch:
         """Return the best documents."""
         if isinstance(self._reranker, UnavailableModel):
             self._leave_out("rerank", self._reranker)
-        ranked = fused.ranked
-        vectors = self._vectors
-        result = HybridResult(
+        ranked, vectors, least = fused.ranked, self._vectors, self._options.min_score
+        return HybridResult(
             self._query,
-            ranked[: self._options.limit],
+            [each for each in ranked[: self._options.limit] if fusion.with_least(each.score, fused.least) >= least],
             len(ranked),
             self._budget.stages,
             vectors,
@@ -307,9 +305,6 @@ class _HybridSearch:
             least=fused.least,
             loose=fused.loose,
         )
-        least = self._options.min_score
-        enough = [each for each, shown in zip(result.ranked, result.shown(), strict=True) if shown.score >= least]
-        return result._replace(ranked=enough)
 
 
 def _language_of(query: str) -> str | None:

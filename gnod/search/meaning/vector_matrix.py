@@ -16,7 +16,7 @@ import mmap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from math import sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import simsimd
@@ -128,56 +128,50 @@ class Matrix:
         """Return the cosine of each row with a query of length 1, to within `margin`; -inf for removed rows."""
         if self.is_quantised:
             return self.comparer(query)(None)
-        found = np.empty(self._rows, np.float32)
-        for number, segment in enumerate(self._segments):
-            low = number * SEGMENT_ROWS
-            segment.products(query, found[low : low + SEGMENT_ROWS])
-        found[self._dead_rows()] = -np.inf
+        found: Floats = self._by_segment(np.float32, -np.inf, lambda segment, into, _: segment.products(query, into))(
+            None
+        )
         return found
 
     def counter(self, query: Floats) -> Callable[[Ids | None], Differences]:
-        """Return a function that counts in how many signs rows differ from a query: all, as they are numbered now, with
-        more than there are for removed ones; or some, which ascend and are not removed. The matrix must have a centre.
-        Later changes do not affect it."""
+        """Return a function that counts in how many signs rows differ from a query; for removed ones, more than there
+        are. The matrix must have a centre."""
         assert self.centre is not None
-        segments, total, dead = tuple(self._segments), self._rows, self._dead_rows()
-        of_query = signs.of_query(query, self.centre)
-
-        def differences(rows: Ids | None) -> Differences:
-            if rows is not None and len(rows) > _SCATTERED * total:
-                return differences(None)[rows]
-            found = np.empty(total if rows is None else len(rows), np.uint16)
-
-            def count(number: int, first: int, low: int, high: int) -> None:
-                chosen = None if rows is None else rows[low:high] - first
-                segments[number].signs.count(of_query, found[low:high], chosen)
-
-            _share(count, _ranges(total, rows))
-            if rows is None:
-                found[dead] = signs.INFINITE
-            return found
-
-        return differences
+        of_query, total = signs.of_query(query, self.centre), self._rows
+        count = self._by_segment(
+            np.uint16, signs.INFINITE, lambda segment, into, rows: segment.signs.count(of_query, into, rows)
+        )
+        return lambda rows: count(None)[rows] if rows is not None and len(rows) > _SCATTERED * total else count(rows)
 
     def comparer(self, query: Floats) -> Callable[[Ids | None], Floats]:
-        """Return a function from rows, as they are numbered now, to their cosines with a query, to within `margin`: of
-        all (-inf for removed ones), or of some, which ascend. The rows are quantised. Later changes do not affect
+        """Return a function from rows to their cosines with a query, to within `margin`; -inf for removed ones. The
+        rows are quantised."""
+        quantised = _quantised(query)
+        return self._by_segment(np.float32, -np.inf, lambda segment, into, rows: segment.cosines(quantised, into, rows))
+
+    def _by_segment(
+        self,
+        kind: type[np.generic],
+        of_removed: float,
+        write: Callable[[_MatrixSegment, NDArray[Any], Ids | None], None],
+    ) -> Callable[[Ids | None], NDArray[Any]]:
+        """Return a function from rows, as they are numbered now, to a number for each: of all, or of some, which ascend
+        and are not removed. `write`: those of the first rows of a segment, or of these. Later changes do not affect
         it."""
-        segments, total, dead, quantised = tuple(self._segments), self._rows, self._dead_rows(), _quantised(query)
+        segments, total, dead = tuple(self._segments), self._rows, self._dead_rows()
 
-        def cosines(rows: Ids | None) -> Floats:
-            found = np.empty(total if rows is None else len(rows), np.float32)
+        def numbers(rows: Ids | None) -> NDArray[Any]:
+            found = np.empty(total if rows is None else len(rows), kind)
 
-            def compare(number: int, first: int, low: int, high: int) -> None:
-                chosen = None if rows is None else rows[low:high] - first
-                segments[number].cosines(quantised, found[low:high], chosen)
+            def part(number: int, first: int, low: int, high: int) -> None:
+                write(segments[number], found[low:high], None if rows is None else rows[low:high] - first)
 
-            _share(compare, _ranges(total, rows))
+            _share(part, _ranges(total, rows))
             if rows is None:
-                found[dead] = -np.inf
+                found[dead] = of_removed
             return found
 
-        return cosines
+        return numbers
 
     def reader(self) -> Callable[[Ids], Floats]:
         """Return a function from rows, as they are numbered now, to their vectors; quantised ones are not exact. Later
