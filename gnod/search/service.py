@@ -243,12 +243,11 @@ class SearchService:
                 ranked = await across_indexes.search_vectors(*given, limit=limit, min_score=min_score)
 
             def present(connection: Connection) -> Results:
-                here = (connection, self._nearest, vectors, asked.filters)
-                found = vector.search(*here, limit=limit, min_score=min_score) if ranked is None else ranked
-                spreads = vector.survey(connection, self._nearest, vectors, 0, asked.filters, limit=1).spreads
+                here = vector.survey(connection, self._nearest, vectors, 0, asked.filters, limit=limit)
+                found = vector.distinct(connection, here.ranked, limit, min_score) if ranked is None else ranked
                 stages.append(stage("knn", begun, {}))
                 given = (connection, asked, found, corrected, vectors, stages, shared)
-                return vector_results(*given, self._models.readability, spreads)
+                return vector_results(*given, self._models.readability, here.spreads)
 
             return await shared.read(present)
 

@@ -121,31 +121,14 @@ class Nearest:
         self._resident: dict[int, _Resident] = {}
         self._lock = threading.Lock()
 
-    def search(
-        self,
-        connection: Connection,
-        uri: str,
-        query: Floats,
-        filters: Filters,
-        *,
-        limit: int,
-    ) -> list[RankedDocument]:
-        """Return the best `limit` documents that pass the filters, by their best piece; ties by document id.
-
-        The filters must name the collections that the model serves. A model without vectors finds nothing.
-        """
-        found = self._ranking(connection, uri, query)
-        if found is None or limit < 1:
-            return []
-        ranking, is_current = found
-        ranked = candidate_documents.documents(connection, ranking, filters, limit, is_current=is_current)
-        return candidate_documents.placed(connection, ranked)
-
     def survey(
         self, connection: Connection, uri: str, query: Floats, filters: Filters, *, limit: int, also: Collection[int]
     ) -> SurveyedVectors:
-        """Search for fusion with another ranking: those of `also` that pass the filters come too, wherever they rank,
-        after the others."""
+        """Return the best `limit` documents that pass the filters, by their best piece, ties by document id; after
+        them, wherever they rank, those of `also` that pass.
+
+        The filters must name the collections that the model serves. A model without vectors finds nothing.
+        """
         found = self._ranking(connection, uri, query)
         if found is None or limit < 1:
             return SurveyedVectors([], None)
@@ -288,11 +271,16 @@ def search(
 ) -> list[RankedDocument]:
     """Return the best `limit` documents by the first row, each content once; ties by document id. The score is the
     similarity of the document's best piece, in [0, 1]: 1 - cosine distance / 2."""
-    found: list[RankedDocument] = []
-    for uri, vector in query.row(0).items():
-        if within := served_by(uri, query.served, filters):
-            found += nearest.search(connection, uri, vector, filters._replace(collections=within), limit=limit)
-    return best(without_copies(connection, best(found, len(found), 0.0)), limit, min_score)
+    found = survey(connection, nearest, query, 0, filters, limit=limit)
+    return distinct(connection, found.ranked, limit, min_score)
+
+
+def distinct(
+    connection: Connection, found: Sequence[RankedDocument], limit: int, min_score: float
+) -> list[RankedDocument]:
+    """Return the best `limit` of the documents, which are ranked, each content once, with their places."""
+    ranked = best(without_copies(connection, found), limit, min_score)
+    return candidate_documents.placed(connection, ranked)
 
 
 def survey(
