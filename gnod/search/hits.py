@@ -29,7 +29,6 @@ from gnod.search.passages.best_passage import (
 from gnod.search.passages.code_passages import best_definition
 from gnod.search.query import messages
 from gnod.search.query.messages import Speakers
-from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
 from gnod.store.keyword_index import fulltext
@@ -86,13 +85,6 @@ class HitOptions(NamedTuple):
     speakers: Speakers = Speakers()
 
 
-class Marked(NamedTuple):
-    """What to mark in passages: the words of an expression, and the analysers that find them."""
-
-    expression: Expression
-    analyzers: Sequence[Analyzer]
-
-
 class _SearchedText(NamedTuple):
     """A document, and by what its passages are chosen. `terms`: the variants of each word of the query that it has.
     `finder`: None for a very long text. `said`: where the messages of the speakers are; None if it is not a
@@ -107,15 +99,10 @@ class _SearchedText(NamedTuple):
     is_code: bool
 
 
-def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
-    analyzers = lexical.analyzers_of_index(connection)
-    return Marked(lexical.expression_of(clauses, analyzers), analyzers)
-
-
 def hits_of(
     connection: Connection,
     ranked: Sequence[RankedDocument],
-    words: Marked,
+    words: Expression,
     options: HitOptions,
     vectors: QueryVectors | None = None,
 ) -> list[DocumentHit]:
@@ -123,7 +110,8 @@ def hits_of(
     that left the index meanwhile are left out, as are conversations in which no message of the role is a hit.
     `vectors`: of the query, for further passages. Raises LimitExceeded for whole texts that no answer can hold."""
     known = {each.id: each for each in ranked}
-    hits = _hits_of(connection, list(known), known, words, options, vectors)
+    analyzers = lexical.analyzers_of_index(connection)
+    hits = _hits_of(connection, list(known), known, words, analyzers, options, vectors)
     return [hits[each.id] for each in ranked if each.id in hits]
 
 
@@ -146,7 +134,8 @@ def _hits_of(
     connection: Connection,
     ids: Collection[int],
     ranked: Mapping[int, RankedDocument],
-    words: Marked,
+    words: Expression,
+    analyzers: Sequence[Analyzer],
     options: HitOptions,
     vectors: QueryVectors | None,
 ) -> dict[int, DocumentHit]:
@@ -155,11 +144,11 @@ def _hits_of(
         return {
             id_: DocumentHit(each, ranked[id_], [], shown.Columns(), None, NO_COPIES) for id_, each in found.items()
         }
-    also = copies_of(connection, found, options.filters, words.expression)
+    also = copies_of(connection, found, options.filters, words)
     known = shown.of(connection, found)
     full = _full_texts(connection, found) if options.full else {}
     hits: dict[int, DocumentHit] = {}
-    for searched in _searched(connection, found, ranked, known, words, options.speakers):
+    for searched in _searched(connection, found, ranked, known, words, analyzers, options.speakers):
         if (best := _best(connection, searched, options.speakers)) is None:
             continue
         more, matches = _further(connection, searched, best, options, vectors) if options.passages > 1 else ([], None)
@@ -225,11 +214,12 @@ def _searched(
     found: Mapping[int, DocumentRow],
     ranked: Mapping[int, RankedDocument],
     known: Mapping[int, shown.Shown],
-    words: Marked,
+    words: Expression,
+    of_index: Sequence[Analyzer],
     speakers: Speakers,
 ) -> Iterator[_SearchedText]:
-    analyzers = analyzers_of(found, words.analyzers)
-    variants = variants_in(connection, words.expression, found)
+    analyzers = analyzers_of(found, of_index)
+    variants = variants_in(connection, words, found)
     for id_, document in found.items():
         text = known[id_].text
         if text is None:

@@ -16,11 +16,12 @@ from gnod.search.fields import field_values
 from gnod.search.fields.conditions import negated
 from gnod.search.fields.field_values import MAX_VALUES, Count, DocumentValues
 from gnod.search.fields.reading import FieldedQuery
-from gnod.search.hits import DocumentHit, HitOptions, Marked, hits_of, marked
+from gnod.search.hits import DocumentHit, HitOptions, hits_of
 from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.across_indexes import Joined
 from gnod.search.hybrid.budget import ReadabilityOf, Stage, milliseconds_since, stage
 from gnod.search.keyword import lexical, listing, symbols
+from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult
 from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.vector_search import QueryVectors, SurveyedVectors
@@ -140,7 +141,7 @@ class Found(NamedTuple):
 
     mode: str
     ranked: Sequence[RankedDocument]
-    words: Marked
+    words: Expression
     stages: list[Stage]
     matches: Callable[[Filters, int], Sequence[int]]
     corrected: Corrected
@@ -184,7 +185,7 @@ def keyword_results(
     found = Found(
         mode="keyword",
         ranked=definitions_first(asked, connection, result.ranked),
-        words=Marked(expression, result.analyzers),
+        words=expression,
         stages=stages,
         matches=lambda filters, most: _matches(connection, result, filters, most),
         corrected=worded.corrected,
@@ -193,7 +194,7 @@ def keyword_results(
             "words": [word.expression for word in expression.words],
             "required": [word.expression for word in expression.required],
             "excluded": [word.expression for word in expression.excluded],
-            "languages": [analyzer.language for analyzer in result.analyzers],
+            "languages": [analyzer.language for analyzer in lexical.analyzers_of_index(connection)],
         },
     )
     return results_of(connection, asked, found, shared)
@@ -210,10 +211,10 @@ def vector_results(
     readability: ReadabilityOf,
     spreads: Mapping[str, Spread],
 ) -> Results:
-    words = marked(connection, parse_text(corrected.text))
+    words = lexical.expression_of(connection, parse_text(corrected.text))
     facts = retrieval.facts_of(connection, [each.id for each in ranked])
     meant = {0: SurveyedVectors(ranked, None, spreads)}
-    loose = retrieval.loose_documents(connection, [words.expression], meant, facts, vectors, readability)
+    loose = retrieval.loose_documents(connection, [words], meant, facts, vectors, readability)
     shown = [each._replace(is_loose=each.id in loose) for each in ranked if asked.request.loose or each.id not in loose]
     ranked = definitions_first(asked, connection, shown)
     found = Found(
@@ -236,7 +237,7 @@ def _matches(connection: Connection, found: LexicalResult, filters: Filters, mos
 
 
 def compared(
-    ids: Sequence[int], connection: Connection, asked: AskedQuery, words: Marked
+    ids: Sequence[int], connection: Connection, asked: AskedQuery, words: Expression
 ) -> Callable[[Filters, int], Sequence[int]]:
     """Return what facets count of a search by a model: what it compared. With other filters than those of the search it
     would have compared others; of these, the documents with words of the query are known."""
@@ -244,7 +245,7 @@ def compared(
     def matches(filters: Filters, most: int) -> Sequence[int]:
         if filters is asked.filters:
             return ids
-        return lexical.all_matches(connection, words.expression, filters, most)
+        return lexical.all_matches(connection, words, filters, most)
 
     return matches
 
@@ -256,7 +257,7 @@ def listed(connection: Connection, asked: AskedQuery) -> Results:
     found = Found(
         mode="list",
         ranked=definitions_first(asked, connection, newest.ranked),
-        words=marked(connection, asked.query.terms),
+        words=lexical.expression_of(connection, asked.query.terms),
         stages=[stage("list", asked.started, {"matches": newest.total})],
         matches=lambda filters, most: listing.ids(connection, excluded, filters, limit=most),
         corrected=Corrected(asked.query.text),

@@ -24,7 +24,7 @@ from gnod.search.correction.correctable_words import Occurrences
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.query_correction import Corrected
 from gnod.search.fields import reading
-from gnod.search.hits import Copies, copies_of, marked
+from gnod.search.hits import Copies, copies_of
 from gnod.search.hybrid import across_indexes
 from gnod.search.hybrid.across_indexes import Joined, Source, Sources
 from gnod.search.hybrid.budget import Embed, Stage, embedded_texts, stage
@@ -37,6 +37,7 @@ from gnod.search.hybrid.stages import (
     present_search,
 )
 from gnod.search.keyword import lexical
+from gnod.search.keyword.expression import Expression
 from gnod.search.meaning import vector_search as vector
 from gnod.search.meaning.vector_search import Nearest
 from gnod.search.query import references
@@ -265,7 +266,7 @@ class SearchService:
 
             def present(connection: Connection, result: HybridResult) -> Results:
                 reason = self.lexical_only_reason(result)
-                words = marked(connection, result.query.terms)
+                words = lexical.expression_of(connection, result.query.terms)
                 found = Found(
                     mode="hybrid",
                     ranked=definitions_first(asked, connection, result.shown()),
@@ -303,7 +304,7 @@ class SearchService:
             ranked = find(*given, limit=request.limit, min_score=request.min_score)
             name, details = "related" if linked else "knn", {"model": served.get(document.collection)}
             stages = [stage(name, begun, details)]
-            found = Found("similar", ranked, marked(connection, []), stages, lambda _, __: (), Corrected(""))
+            found = Found("similar", ranked, Expression([], [], []), stages, lambda _, __: (), Corrected(""))
             results = results_of(connection, asked, found)
             return results._replace(query=document.uri)
 
@@ -412,12 +413,7 @@ class SearchService:
             min_score=asked.request.min_score,
             prefix_last_term=worded.is_unfinished,
         )
-
-        def present(connection: Connection) -> Results:
-            analyzers = lexical.analyzers_of_index(connection)
-            return keyword_results(connection, worded, found._replace(analyzers=analyzers), shared)
-
-        return await shared.read(present)
+        return await shared.read(partial(keyword_results, worded=worded, result=found, shared=shared))
 
 
 def _corrected_by(

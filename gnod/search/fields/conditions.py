@@ -170,9 +170,8 @@ Bounds(low=None, high=None, includes_low=True, includes_high=True))
 
 
 def _phrase(connection: Connection, value: FieldValue) -> str | None:
-    analyzers = lexical.analyzers_of_index(connection)
     text = value.text.rstrip("*")
-    wanted = lexical.expression_of([Clause(text, is_phrase=True)], analyzers).required_phrases()
+    wanted = lexical.expression_of(connection, [Clause(text, is_phrase=True)]).required_phrases()
     prefix = fold(normalise(text))
     if wanted and is_pattern(value) and prefix.isalnum():
         return f"{wanted} OR {prefix_phrase(prefix)}"

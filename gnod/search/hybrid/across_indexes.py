@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
 from gnod.analysis.terms import Analyzer
@@ -145,7 +146,7 @@ class TermWeights(NamedTuple):
 async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
     """Tell whether a source has one of the words."""
     clauses = parse_text(words)
-    wanted = await read(lambda c: lexical.expression_of(clauses, lexical.analyzers_of_index(c)))
+    wanted = await read(lambda c: lexical.expression_of(c, clauses))
     terms = wanted.terms()
     counts = await asyncio.gather(*(source.count(terms) for source in sources))
     return any(n for counted in counts if counted for n in counted.frequencies.values())
@@ -161,13 +162,9 @@ async def search_words(
     min_score: float = 0.0,
     prefix_last_term: bool = False,
 ) -> LexicalResult:
-    """Do as `lexical.search`, over all indexes. The result has no analysers, because only one thread may use them."""
+    """Do as `lexical.search`, over all indexes."""
 
-    def build(connection: Connection) -> Expression:
-        analyzers = lexical.analyzers_of_index(connection)
-        return lexical.expression_in(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
-
-    wanted = await read(build)
+    wanted = await read(partial(lexical.expression_in, clauses=clauses, prefix_last_term=prefix_last_term))
     weights = await _weigh(read, sources, wanted.terms())
     worth = weights.worth_reading(thorough=False)
     local = read(lambda c: lexical.rank(c, wanted, weights.local(thorough=False), filters, limit=limit))
@@ -177,7 +174,7 @@ async def search_words(
     shares = lexical.as_shares(ranked[:limit], lexical.greatest(wanted, weights.terms, weights.documents))
     total = sum(part.total for part in found)
     elsewhere = [each.id for part in found[1:] for each in part.ranked]
-    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [], elsewhere)
+    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, elsewhere)
 
 
 async def search_vectors(

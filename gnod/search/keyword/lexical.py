@@ -53,7 +53,6 @@ class LexicalResult(NamedTuple):
     ranked: list[RankedDocument]
     total: int
     expression: Expression
-    analyzers: list[Analyzer]
     elsewhere: Sequence[int] = ()
 
 
@@ -110,12 +109,11 @@ def search(
 ) -> LexicalResult:
     """Return the best `limit` documents; components `bm25`, `every_word` and, of long documents, `window`. Scores are
     shares of the greatest score that the query allows, and do not depend on `limit`. Raises QuerySyntaxError."""
-    analyzers = analyzers_of_index(connection)
-    wanted = expression_in(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
+    wanted = expression_in(connection, clauses, prefix_last_term=prefix_last_term)
     terms = fulltext.weigh(connection, wanted.terms())
     found = rank(connection, wanted, terms, filters, limit=limit)
     shares = as_shares(found.ranked, greatest(wanted, terms, fulltext.size(connection)))
-    return LexicalResult([r for r in shares if r.score >= min_score], found.total, wanted, analyzers)
+    return LexicalResult([r for r in shares if r.score >= min_score], found.total, wanted)
 
 
 def rank(
@@ -138,7 +136,7 @@ def rank(
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
     """Return the best `depth` documents for fusion with another ranking, whose vectors are of passages: windows add
     nothing to that. Raises QuerySyntaxError."""
-    wanted = expression_in(connection, clauses, analyzers_of_index(connection), prefix_last_term=False)
+    wanted = expression_in(connection, clauses, prefix_last_term=False)
     terms = fulltext.weigh(connection, wanted.terms())
     return surveyed([survey_part(connection, wanted, terms, filters, depth=depth)], wanted)
 
@@ -220,17 +218,21 @@ def all_matches(connection: Connection, wanted: Expression, filters: Filters, li
     return fulltext.ids(connection, tuple(wanted.phrases()), wanted.conditions(filters), limit)
 
 
-def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
+def expression_of(connection: Connection, clauses: Sequence[Clause]) -> Expression:
     """Return what is searched for; an empty expression where there is nothing to search for."""
-    try:
-        return expression.build(clauses, analyzers)
-    except QuerySyntaxError:
-        return Expression([], [], [])
+    return _expression(clauses, analyzers_of_index(connection))
 
 
 def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[list[TermVariant]]:
     """Return the variants of each word, for marking a text."""
-    return expression_of(clauses, analyzers).query_terms()
+    return _expression(clauses, analyzers).query_terms()
+
+
+def _expression(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
+    try:
+        return expression.build(clauses, analyzers)
+    except QuerySyntaxError:
+        return Expression([], [], [])
 
 
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
@@ -245,10 +247,9 @@ def _languages(connection: Connection) -> set[str]:
     return {stemming_language(language) for language in documents.distinct_languages(connection)} | {DEFAULT_LANGUAGE}
 
 
-def expression_in(
-    connection: Connection, clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool
-) -> Expression:
+def expression_in(connection: Connection, clauses: Sequence[Clause], *, prefix_last_term: bool) -> Expression:
     """Return what is searched for. Raises QuerySyntaxError."""
+    analyzers = analyzers_of_index(connection)
     occurs = fulltext.occurring(connection)
     language = expression.own_language(clauses)
     is_new = language is not None and language not in {analyzer.language for analyzer in analyzers}

@@ -45,7 +45,7 @@ def _count(connection: Connection, excluded: Sequence[Clause], filters: Filters)
 
 def _without(connection: Connection, excluded: Sequence[Clause], filters: Filters) -> Filters:
     phrases = [Clause(clause.text, is_phrase=True) for clause in excluded]
-    found = lexical.expression_of(phrases, lexical.analyzers_of_index(connection)).required
+    found = lexical.expression_of(connection, phrases).required
     if not found:
         return filters
     any_of = " OR ".join(phrase.expression for phrase in found)

@@ -9,7 +9,6 @@ import pytest
 
 from gnod.protocol.search import Hit, SearchParams
 from gnod.search.fields import field_values
-from gnod.search.hits import marked
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.tables import documents
@@ -96,7 +95,7 @@ def test_facets_count_parents_and_each_value(vault: SmallIndex) -> None:
 def hits(index: SmallIndex, query: str) -> dict[str, Hit]:
     clauses = parse_clauses(query)
     ranked = lexical.search(index.reader, clauses, Filters(), limit=20).ranked
-    words = marked(index.reader, clauses)
+    words = lexical.expression_of(index.reader, clauses)
     return {hit.path: hit for hit in wire_hits(index.reader, ranked, words, SearchParams(query=query))}
 
 
