@@ -102,18 +102,6 @@ def test_signs_of_some_rows_are_counted_in_all_segments() -> None:
         assert count(some).tolist() == every[some].tolist()
 
 
-def test_signs_of_any_number_of_dimensions_are_counted() -> None:
-    for dimensions in (1, 64, 193, 400):
-        vectors = unit_vectors(300, dimensions)
-        matrix = Matrix(dimensions, quantised=True, centre=vectors.mean(axis=0))
-        matrix.add(np.arange(300), vectors)
-        are_positive = vectors > vectors.mean(axis=0)
-        expected = (are_positive != are_positive[0]).sum(axis=1)
-        count = matrix.counter(vectors[0])
-        assert np.array_equal(count(None), expected)
-        assert np.array_equal(count(np.arange(0, 300, 7)), expected[::7])
-
-
 def test_some_rows_of_all_segments_are_compared_as_all_are() -> None:
     vectors = unit_vectors(140_000)
     matrix = Matrix(16, quantised=True)
