@@ -185,7 +185,7 @@ def ordered(connection: Connection, ranked: Sequence[RankedDocument], sort: str)
     InvalidParams."""
     sort = _BY_AGE.get(sort.lower(), sort)
     name, is_descending = sort.removeprefix("-").lower(), sort.startswith("-")
-    keys = _keys(connection, name, [each.id for each in ranked])
+    keys = _keys(connection, [each.id for each in ranked], *_expression(connection, name))
     there = [each for each in ranked if each.id in keys]
     # The sort is stable, so the better of two equals stays first.
     there.sort(key=lambda each: keys[each.id], reverse=is_descending)
@@ -193,14 +193,8 @@ def ordered(connection: Connection, ranked: Sequence[RankedDocument], sort: str)
     return sorted(found, key=lambda each: -each.components.get("every_word", 1.0))
 
 
-def _keys(connection: Connection, name: str, ids: Sequence[int]) -> dict[int, Key]:
-    return _keys_by(connection, ids, *_expression(connection, name))
-
-
 @by_id
-def _keys_by(
-    connection: Connection, ids: Collection[int], expression: str, values: tuple[object, ...]
-) -> dict[int, Key]:
+def _keys(connection: Connection, ids: Collection[int], expression: str, values: tuple[object, ...]) -> dict[int, Key]:
     statement = f"SELECT d.id, {expression} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
     rows = connection.execute(statement, (*values, msgspec.json.encode(list(ids)).decode()))
     return {id_: _key(value) for id_, value in rows if value not in (None, "")}
