@@ -23,7 +23,6 @@ from gnod.search.hybrid.budget import ReadabilityOf, Stage, milliseconds_since, 
 from gnod.search.keyword import lexical, listing, symbols
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult
-from gnod.search.meaning.candidate_documents import Spread
 from gnod.search.meaning.vector_search import QueryVectors, SurveyedVectors
 from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause, parse_text
@@ -203,19 +202,18 @@ def keyword_results(
 def vector_results(
     connection: Connection,
     asked: AskedQuery,
-    ranked: list[RankedDocument],
+    surveyed: SurveyedVectors,
     corrected: Corrected,
     vectors: QueryVectors,
     stages: list[Stage],
     shared: Joined,
     readability: ReadabilityOf,
-    spreads: Mapping[str, Spread],
 ) -> Results:
     words = lexical.expression_of(connection, parse_text(corrected.text))
-    facts = retrieval.facts_of(connection, [each.id for each in ranked])
-    meant = {0: SurveyedVectors(ranked, None, spreads)}
-    loose = retrieval.loose_documents(connection, [words], meant, facts, vectors, readability)
-    shown = [each._replace(is_loose=each.id in loose) for each in ranked if asked.request.loose or each.id not in loose]
+    facts = retrieval.facts_of(connection, [each.id for each in surveyed.ranked])
+    loose = retrieval.loose_documents(connection, [words], {0: surveyed}, facts, vectors, readability)
+    marked = [each._replace(is_loose=each.id in loose) for each in surveyed.ranked]
+    shown = marked if asked.request.loose else [each for each in marked if not each.is_loose]
     ranked = definitions_first(asked, connection, shown)
     found = Found(
         mode="vector",

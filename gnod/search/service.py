@@ -247,8 +247,8 @@ class SearchService:
                 here = vector.survey(connection, self._nearest, vectors, 0, asked.filters, limit=limit)
                 found = vector.distinct(connection, here.ranked, limit, min_score) if ranked is None else ranked
                 stages.append(stage("knn", begun, {}))
-                given = (connection, asked, found, corrected, vectors, stages, shared)
-                return vector_results(*given, self._models.readability, here.spreads)
+                given = (connection, asked, here._replace(ranked=found), corrected, vectors, stages, shared)
+                return vector_results(*given, self._models.readability)
 
             return await shared.read(present)
 

@@ -418,7 +418,7 @@ _pattern = Computed(_pattern_of).__getitem__
 
 
 def joined_ranges(ranges: Iterable[tuple[int, int]], *, touching: bool = True) -> list[tuple[int, int]]:
-    """Return ranges in order, those that overlap in one piece, and those that touch."""
+    """Return the ranges in order. Those that overlap become one, and, where `touching`, also those that touch."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         if found and (start < found[-1][1] or (touching and start == found[-1][1])):
