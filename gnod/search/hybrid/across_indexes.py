@@ -14,12 +14,11 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import NamedTuple, Protocol, TypeVar
 
-from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.budget import ReadabilityOf
 from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, POOL, Retrieved, Surveys
-from gnod.search.keyword import expression, lexical
+from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
 from gnod.search.meaning import vector_search
@@ -163,8 +162,8 @@ async def search_words(
     prefix_last_term: bool = False,
 ) -> LexicalResult:
     """Do as `lexical.search`, over all indexes."""
-
-    wanted = await read(partial(lexical.expression_in, clauses=clauses, prefix_last_term=prefix_last_term))
+    build = partial(lexical.expression_in, clauses=clauses, prefix_last_term=prefix_last_term, is_joint=True)
+    wanted = await read(build)
     weights = await _weigh(read, sources, wanted.terms())
     worth = weights.worth_reading(thorough=False)
     local = read(lambda c: lexical.rank(c, wanted, weights.local(thorough=False), filters, limit=limit))
@@ -201,8 +200,7 @@ async def survey_words(
     """Do as `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
 
     def build(connection: Connection) -> list[tuple[QueryLine, Expression]]:
-        analyzers = lexical.analyzers_of_index(connection)
-        return [(line, wanted) for line in lines if line.is_lexical for wanted in _built(line, analyzers)]
+        return [(line, wanted) for line in lines if line.is_lexical for wanted in _built(connection, line)]
 
     return [(line, await _surveyed(read, sources, wanted, filters)) for line, wanted in await read(build)]
 
@@ -241,10 +239,10 @@ def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[se
     return [own if line.is_original else set() for line in lines]
 
 
-def _built(line: QueryLine, analyzers: Sequence[Analyzer]) -> list[Expression]:
+def _built(connection: Connection, line: QueryLine) -> list[Expression]:
     """Return the expression of a line; nothing for a variant without words."""
     try:
-        return [expression.build(line.clauses, analyzers)]
+        return [lexical.expression_in(connection, line.clauses, is_joint=True)]
     except QuerySyntaxError:
         if line.is_original:
             raise

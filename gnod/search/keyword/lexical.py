@@ -136,7 +136,7 @@ def rank(
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
     """Return the best `depth` documents for fusion with another ranking, whose vectors are of passages: windows add
     nothing to that. Raises QuerySyntaxError."""
-    wanted = expression_in(connection, clauses, prefix_last_term=False)
+    wanted = expression_in(connection, clauses)
     terms = fulltext.weigh(connection, wanted.terms())
     return surveyed([survey_part(connection, wanted, terms, filters, depth=depth)], wanted)
 
@@ -247,17 +247,20 @@ def _languages(connection: Connection) -> set[str]:
     return {stemming_language(language) for language in documents.distinct_languages(connection)} | {DEFAULT_LANGUAGE}
 
 
-def expression_in(connection: Connection, clauses: Sequence[Clause], *, prefix_last_term: bool) -> Expression:
-    """Return what is searched for. Raises QuerySyntaxError."""
+def expression_in(
+    connection: Connection, clauses: Sequence[Clause], *, prefix_last_term: bool = False, is_joint: bool = False
+) -> Expression:
+    """Return what is searched for: of spellings, those that occur, unless the search `is_joint`, over other indexes
+    too. Raises QuerySyntaxError."""
     analyzers = analyzers_of_index(connection)
     occurs = fulltext.occurring(connection)
     language = expression.own_language(clauses)
     is_new = language is not None and language not in {analyzer.language for analyzer in analyzers}
     build = partial(expression.build, clauses, analyzers, own=_analyzer(language) if language and is_new else None)
-    wanted = build().with_spellings(occurs)
+    wanted = build() if is_joint else build().with_spellings(occurs)
     if not prefix_last_term:
         return wanted
-    longer = build(prefix_last_term=True).with_spellings(occurs)
+    longer = build(prefix_last_term=True) if is_joint else build(prefix_last_term=True).with_spellings(occurs)
     added = {v for word in longer.words for v in word.variants} - {v for word in wanted.words for v in word.variants}
     few = all(fulltext.frequency_of_phrase(connection, phrase) <= _MAX_PREFIX_MATCHES for phrase in added)
     return longer if few else wanted
