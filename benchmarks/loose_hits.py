@@ -1,4 +1,4 @@
-"""Measure the line below which hits are only loosely similar (gnod.search.ranking.trust), on test collections.
+"""Measure the line below which hits are only loosely similar (gnod.search.ranking.fusion), on test collections.
 
     python -m benchmarks.loose_hits [--model URI] [--other NAME,NAME] FOLDER NAME…
 

@@ -23,9 +23,10 @@ import psutil
 
 from benchmarks.throwaway import percentile
 from gnod.daemon.allocator import give_memory_back
+from gnod.search.meaning import candidate_documents
 from gnod.search.meaning import vector_search as vector
-from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_matrix import Floats
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.search.related import related_documents as pipeline
 from gnod.store.connection import Connection
@@ -268,7 +269,9 @@ def _measure(
     for number, query in enumerate([queries[0], *queries]):
         started, before = time.perf_counter(), time.process_time()
         found = database.submit_read(
-            lambda c, query=query: nearest.search(c, URI, query, filters, limit=LIMIT)  # type: ignore[misc]
+            lambda c, query=query: candidate_documents.placed(  # type: ignore[misc]
+                c, nearest.survey(c, URI, query, filters, limit=LIMIT, also=()).ranked
+            )
         ).result()
         if number == 0:
             continue  # the first search warms the caches

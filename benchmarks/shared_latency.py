@@ -24,7 +24,7 @@ from benchmarks.hybrid import queries_of_texts
 from benchmarks.milvus_lite import MilvusLite, milvus_lite
 from benchmarks.nearest import like_real
 from benchmarks.throwaway import Throwaway, cached_model, percentile, require_shared, throwaway, write_documents
-from gnod.search.meaning.vector_places import Floats
+from gnod.search.meaning.vector_matrix import Floats
 from gnod.shared.ledger import Ledger
 from gnod.shared.models import Model
 from gnod.shared.publishing import Publisher

@@ -32,10 +32,9 @@ from gnod.evaluate.modes import MODES
 from gnod.evaluate.searching import MeasuredModels
 from gnod.models.files import ModelFiles
 from gnod.search.hybrid import across_indexes, stages
-from gnod.search.hybrid.sources import Joined
+from gnod.search.hybrid.across_indexes import Joined
 from gnod.search.hybrid.stages import HybridSettings
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.shared.attached import AttachedCollections

@@ -90,23 +90,25 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.correction.edits:AT_START", "added cost for the first letter"),
         Constant("search.correction.correctable_words:RARE", "documents in which a rare word may be an error"),
         Constant("search.correction.correctable_words:TIMES", "how many times more frequent its correction must be"),
-        Constant("search.correction.surfaces:SAMPLE_CHARACTERS", "characters of the sample of the texts"),
-        Constant("search.correction.words:MAX_WORDS", "words in memory"),
-        Constant("search.correction.words:MAX_ALTERNATIVES", "words that a wildcard, or a part of a word, stands for"),
-        Constant("search.correction.wildcards:MAX_WILDCARDS", "wildcards of a query"),
+        Constant("search.correction.known_words:SAMPLE_CHARACTERS", "characters of the sample of the texts"),
+        Constant("search.correction.known_words:MAX_WORDS", "words in memory"),
+        Constant(
+            "search.correction.known_words:MAX_ALTERNATIVES", "words that a wildcard, or a part of a word, stands for"
+        ),
+        Constant("search.correction.correction_service:MAX_WILDCARDS", "wildcards of a query"),
         Constant("search.query.parsing:MIN_WILDCARD", "letters of a wildcard's part"),
     ),
     "Vector search": (
         Constant(
-            "search.meaning.nearest_documents:EXACT_BYTES",
+            "search.meaning.vector_search:EXACT_BYTES",
             "bytes of a model's vectors up to which they are float32, above it int8",
         ),
-        Constant("search.meaning.nearest_documents:_HYSTERESIS", "factor beyond this limit at which the kind changes"),
+        Constant("search.meaning.vector_search:_HYSTERESIS", "factor beyond this limit at which the kind changes"),
         Constant(
-            "search.meaning.nearest_documents:LIMIT_BYTES", "bytes of all vectors in memory; others are read from disk"
+            "search.meaning.vector_search:LIMIT_BYTES", "bytes of all vectors in memory; others are read from disk"
         ),
         Constant(
-            "search.meaning.nearest_documents:COMPARED_ROWS",
+            "search.meaning.vector_search:COMPARED_ROWS",
             "int8 vectors of a model that are all compared; of more, the signs come first",
         ),
         Constant("search.meaning.presorted_vectors:_LEAST", "vectors that are compared first, at least"),
@@ -172,17 +174,17 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
             "search.ranking.fusion:NAME_BONUS", "bonus of a document that the query names, as a share of the best score"
         ),
         Constant("search.keyword.lexical:MOST_NAMED", "named documents that become candidates"),
-        Constant("search.ranking.trust:NEAR", "nearness from which on a document is not loosely similar"),
-        Constant("search.ranking.trust:WORDS", "nearness that all words of the query count as"),
-        Constant("search.ranking.trust:FEW_WORDS", "share of the words that is enough without a nearness"),
+        Constant("search.ranking.fusion:NEAR", "nearness from which on a document is not loosely similar"),
+        Constant("search.ranking.fusion:WORDS", "nearness that all words of the query count as"),
+        Constant("search.ranking.fusion:FEW_WORDS", "share of the words that is enough without a nearness"),
         Constant("search.ranking.fusion:UNRELATED", "similarity of texts that have nothing in common"),
         Constant("search.ranking.fusion:_RRF_K", "k of `rrf`"),
         Constant("search.ranking.fusion:_RRF_BONUS", "bonus of the first three documents, `rrf` only"),
     ),
     "Trust": (
         Constant("models.readability:READS", "share of pairs that a model must tell apart to read a language"),
-        Constant("search.ranking.trust:READ_EXPONENT", "exponent of the coverage if the model reads both languages"),
-        Constant("search.ranking.trust:UNREAD_EXPONENT", "the same if it does not"),
+        Constant("search.ranking.fusion:READ_EXPONENT", "exponent of the coverage if the model reads both languages"),
+        Constant("search.ranking.fusion:UNREAD_EXPONENT", "the same if it does not"),
         Constant("tuning.choice:FACTORS", "factors that a collection tries besides 1"),
         Constant("tuning.choice:MIN_QUESTIONS", "questions without which nothing is learned"),
         Constant("tuning.choice:_CONFIDENCE", "confidence of the test that a factor helps"),

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from gnod.handlers.hits import hit_of
 from gnod.protocol.search import Hit, SearchParams
-from gnod.search.hits import HitOptions, Marked, hits_of
+from gnod.search.hits import HitOptions, hits_of
+from gnod.search.keyword.expression import Expression
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
@@ -16,7 +17,7 @@ from gnod.store.tables.filters import Filters
 def wire_hits(
     connection: Connection,
     ranked: Sequence[RankedDocument],
-    words: Marked,
+    words: Expression,
     params: SearchParams,
     vectors: QueryVectors | None = None,
     filters: Filters | None = None,

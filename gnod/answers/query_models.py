@@ -27,11 +27,10 @@ from gnod.models.readability import Readability
 from gnod.models.run.generator import Generator
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander, Writing
-from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
-from gnod.search.hybrid.embedding import Embed, ahead
-from gnod.search.hybrid.sources import Source
+from gnod.search.hybrid.across_indexes import Source
+from gnod.search.hybrid.budget import Backoff, Embed, ThroughputEstimate, ahead
 from gnod.search.hybrid.stages import HybridResult, SearchDependencies
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.store.connection import Connection, Read, in_each
 from gnod.store.database import Database
 from gnod.store.documents import collections as known

@@ -83,7 +83,7 @@ async def score(
 ) -> ScoredUnits:
     """Return the units of the first documents that are most probably an answer. Models read the best of them."""
     budget = TimeBudget(limit_s)
-    started = time.monotonic()
+    started = time.perf_counter()
     vectors = found.vectors.row(0) if found.vectors else {}
     served = found.vectors.served if found.vectors else {}
     asked = EmbeddedQuestion(question, vectors, served, dependencies.nonsense)
@@ -104,7 +104,7 @@ async def score(
 async def _cosines(
     dependencies: QuoteDependencies, question: EmbeddedQuestion, collected: Collected, budget: TimeBudget
 ) -> list[float | None]:
-    started = time.monotonic()
+    started = time.perf_counter()
     cosines: list[float | None] = [None] * len(collected.candidates)
     why = None
     for uri, vector in question.vectors.items():
@@ -127,7 +127,7 @@ async def _cosines(
 async def _reranked(
     dependencies: QuoteDependencies, question: str, scored: Sequence[ScoredUnit], budget: TimeBudget
 ) -> Sequence[ScoredUnit]:
-    started = time.monotonic()
+    started = time.perf_counter()
     reranker = dependencies.reranker
     if isinstance(reranker, UnavailableModel) or len(scored) < 2:
         return scored

@@ -148,7 +148,7 @@ class AnswerService:
             freshness = await question.freshness()
         reason = self._searches.lexical_only_reason(found)
         notes = [note for note in question.notes(found) if note != reason]
-        stages = [*question.preparation.stages, *found.stages, *evidence.stages]
+        stages = [*question.stages, *found.stages, *evidence.stages]
         return EvidenceFound(evidence, copies, reason, _said(question, freshness, stages, notes))
 
     async def verify(self, request: SearchRequest, on_claim: Callable[[int, int], None]) -> VerifiedText:
@@ -200,7 +200,7 @@ class _Answering:
         self._options = options
         self._question = question
         self._listener = listener
-        self._stages = list(question.preparation.stages)
+        self._stages = list(question.stages)
         self._notes: list[str] = []
 
     async def quote(self) -> Quoted:

@@ -64,7 +64,7 @@ from gnod.rpc.dispatcher import Handler
 from gnod.rpc.stats import Stats
 from gnod.rpc.subscriptions import Subscriptions
 from gnod.search.correction.correction_service import Corrector
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.service import SearchService
 from gnod.shared import models as shared_models
 from gnod.shared import opening

@@ -16,12 +16,10 @@ from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness
 from gnod.models.readability import Readability
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.expansion.expander import Expander
-from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
-from gnod.search.hybrid.embedding import Embed, ahead
-from gnod.search.hybrid.sources import NoSources, Source
+from gnod.search.hybrid.across_indexes import NoSources, Source
+from gnod.search.hybrid.budget import Backoff, Embed, ThroughputEstimate, ahead
 from gnod.search.hybrid.stages import SearchDependencies
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.service import SearchService
 from gnod.store.connection import Connection, Read
 from gnod.store.database import Database

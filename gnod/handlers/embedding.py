@@ -14,7 +14,7 @@ from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.hybrid.budget import milliseconds_since
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.store.tables.learned_factors import Prior
 from gnod.tuning.experiment import OnProgress
 

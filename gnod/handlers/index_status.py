@@ -32,7 +32,7 @@ from gnod.paths import IndexPaths
 from gnod.protocol import index as wire
 from gnod.protocol.base import copied
 from gnod.protocol.collections import AttachedInfo, PublicationInfo
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.store.backup import restore, staging
 from gnod.store.connection import Connection
 from gnod.store.database import Database

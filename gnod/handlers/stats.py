@@ -16,7 +16,7 @@ from gnod.protocol import daemon as wire
 from gnod.protocol.base import NoParams, copied
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.stats import MethodCalls, Stats
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.store.database import Database
 
 _LAST_CALLS = 10

@@ -4,7 +4,7 @@
     fields/       `tag:work` in a query; correction/ misspelt words; expansion/ other wordings by a model
     keyword/      ranked documents by their words
     meaning/      ranked documents by their vectors
-    ranking/      one ranking of several: fusion, trust, diversity
+    ranking/      one ranking of several: fusion, trust, copies
     hybrid/       all of that in one query, with a reranker, within a budget
     passages/     the best passage of a document, and its words marked
     related/      documents around a document

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from gnod.analysis.markup import is_code
+from gnod.analysis.stemming import stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.config.model import ContextConfig, contexts_for
 from gnod.errors import LimitExceeded
@@ -16,7 +18,6 @@ from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.marks import TermFinder, TermVariant, numbered, worth_of
 from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.passages import sought
 from gnod.search.passages.best_passage import (
     DocumentMatches,
     ShownPassage,
@@ -28,9 +29,9 @@ from gnod.search.passages.best_passage import (
 from gnod.search.passages.code_passages import best_definition
 from gnod.search.query import messages
 from gnod.search.query.messages import Speakers
-from gnod.search.query.parsing import Clause
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, by_id
+from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, definitions, documents, texts
 from gnod.store.tables.copies import CopyPath
 from gnod.store.tables.documents import DocumentRow
@@ -84,13 +85,6 @@ class HitOptions(NamedTuple):
     speakers: Speakers = Speakers()
 
 
-class Marked(NamedTuple):
-    """What to mark in passages: the words of an expression, and the analysers that find them."""
-
-    expression: Expression
-    analyzers: Sequence[Analyzer]
-
-
 class _SearchedText(NamedTuple):
     """A document, and by what its passages are chosen. `terms`: the variants of each word of the query that it has.
     `finder`: None for a very long text. `said`: where the messages of the speakers are; None if it is not a
@@ -105,15 +99,10 @@ class _SearchedText(NamedTuple):
     is_code: bool
 
 
-def marked(connection: Connection, clauses: Sequence[Clause]) -> Marked:
-    analyzers = lexical.analyzers_of_index(connection)
-    return Marked(lexical.expression_of(clauses, analyzers), analyzers)
-
-
 def hits_of(
     connection: Connection,
     ranked: Sequence[RankedDocument],
-    words: Marked,
+    words: Expression,
     options: HitOptions,
     vectors: QueryVectors | None = None,
 ) -> list[DocumentHit]:
@@ -121,7 +110,8 @@ def hits_of(
     that left the index meanwhile are left out, as are conversations in which no message of the role is a hit.
     `vectors`: of the query, for further passages. Raises LimitExceeded for whole texts that no answer can hold."""
     known = {each.id: each for each in ranked}
-    hits = _hits_of(connection, list(known), known, words, options, vectors)
+    analyzers = lexical.analyzers_of_index(connection)
+    hits = _hits_of(connection, list(known), known, words, analyzers, options, vectors)
     return [hits[each.id] for each in ranked if each.id in hits]
 
 
@@ -144,7 +134,8 @@ def _hits_of(
     connection: Connection,
     ids: Collection[int],
     ranked: Mapping[int, RankedDocument],
-    words: Marked,
+    words: Expression,
+    analyzers: Sequence[Analyzer],
     options: HitOptions,
     vectors: QueryVectors | None,
 ) -> dict[int, DocumentHit]:
@@ -153,11 +144,11 @@ def _hits_of(
         return {
             id_: DocumentHit(each, ranked[id_], [], documents.Columns(), None, NO_COPIES) for id_, each in found.items()
         }
-    also = copies_of(connection, found, options.filters, words.expression)
+    also = copies_of(connection, found, options.filters, words)
     known = documents.shown(connection, found)
     full = _full_texts(connection, found) if options.full else {}
     hits: dict[int, DocumentHit] = {}
-    for searched in _searched(connection, found, ranked, known, words, options.speakers):
+    for searched in _searched(connection, found, ranked, known, words, analyzers, options.speakers):
         if (best := _best(connection, searched, options.speakers)) is None:
             continue
         more, matches = _further(connection, searched, best, options, vectors) if options.passages > 1 else ([], None)
@@ -176,6 +167,37 @@ def _hits_of(
     return hits
 
 
+def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
+    """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
+    known."""
+    by_language: dict[str, Sequence[Analyzer]] = {analyzer.language: (analyzer,) for analyzer in analyzers}
+    found = {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
+    return {
+        id_: [analyzer.for_code for analyzer in of_text] if is_code(documents[id_].mime) else of_text
+        for id_, of_text in found.items()
+    }
+
+
+def variants_in(
+    connection: Connection, expression: Expression, documents: Collection[int]
+) -> dict[int, list[list[TermVariant]]]:
+    """Return for each of the documents which variants of each word it has, and the words as written."""
+    found: dict[int, set[str]] = {id_: set() for id_ in documents}
+    for phrase in expression.phrases():
+        for id_ in fulltext.matching(connection, [(phrase,)], documents):
+            found[id_].add(phrase)
+    kept = {phrases: _variants(expression, phrases) for phrases in set(map(frozenset, found.values()))}
+    return {id_: kept[frozenset(each)] for id_, each in found.items()}
+
+
+def _variants(expression: Expression, phrases: Collection[str]) -> list[list[TermVariant]]:
+    words = dict.fromkeys([*expression.words, *expression.required])
+    return [
+        [*variants, word.written] if variants and word.written else variants
+        for word, variants in zip(words, expression.query_terms(phrases), strict=True)
+    ]
+
+
 def _full_texts(connection: Connection, found: Mapping[int, DocumentRow]) -> dict[int, str]:
     full: dict[int, str] = {}
     room = MAX_TEXT_CHARACTERS
@@ -192,11 +214,12 @@ def _searched(
     found: Mapping[int, DocumentRow],
     ranked: Mapping[int, RankedDocument],
     known: Mapping[int, documents.Shown],
-    words: Marked,
+    words: Expression,
+    of_index: Sequence[Analyzer],
     speakers: Speakers,
 ) -> Iterator[_SearchedText]:
-    analyzers = sought.analyzers_of(found, words.analyzers)
-    variants = sought.variants_in(connection, words.expression, found)
+    analyzers = analyzers_of(found, of_index)
+    variants = variants_in(connection, words, found)
     for id_, document in found.items():
         text = known[id_].text
         if text is None:

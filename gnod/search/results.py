@@ -12,20 +12,18 @@ from typing import NamedTuple, TypeVar
 from gnod.config.model import ContextConfig
 from gnod.freshness.read_your_writes import FreshnessReport
 from gnod.search.correction.query_correction import Corrected, WordCorrection
-from gnod.search.fields import columns, facets, ordering
-from gnod.search.fields.columns import DocumentValues
+from gnod.search.fields import field_values
 from gnod.search.fields.conditions import negated
-from gnod.search.fields.facets import MAX_VALUES, Count
+from gnod.search.fields.field_values import MAX_VALUES, Count, DocumentValues
 from gnod.search.fields.reading import FieldedQuery
-from gnod.search.hits import DocumentHit, HitOptions, Marked, hits_of, marked
+from gnod.search.hits import DocumentHit, HitOptions, hits_of
 from gnod.search.hybrid import retrieval
-from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
-from gnod.search.hybrid.retrieval import ReadabilityOf
-from gnod.search.hybrid.sources import Joined
+from gnod.search.hybrid.across_indexes import Joined
+from gnod.search.hybrid.budget import ReadabilityOf, Stage, milliseconds_since, stage
 from gnod.search.keyword import lexical, listing, symbols
+from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult
-from gnod.search.meaning.candidate_documents import Spread
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import QueryVectors, SurveyedVectors
 from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause, parse_text
 from gnod.search.ranking.ranked import RankedDocument
@@ -125,7 +123,7 @@ class AskedQuery(NamedTuple):
     @property
     def depth(self) -> int:
         """Return how many documents are ranked: to sort them, many, and some more where messages decide."""
-        many = ordering.DEPTH if self.request.sort else MESSAGES_DEPTH if self.speakers.roles else 0
+        many = field_values.MOST_SORTED if self.request.sort else MESSAGES_DEPTH if self.speakers.roles else 0
         return max(many, self.request.end)
 
     @property
@@ -142,7 +140,7 @@ class Found(NamedTuple):
 
     mode: str
     ranked: Sequence[RankedDocument]
-    words: Marked
+    words: Expression
     stages: list[Stage]
     matches: Callable[[Filters, int], Sequence[int]]
     corrected: Corrected
@@ -186,7 +184,7 @@ def keyword_results(
     found = Found(
         mode="keyword",
         ranked=definitions_first(asked, connection, result.ranked),
-        words=Marked(expression, result.analyzers),
+        words=expression,
         stages=stages,
         matches=lambda filters, most: _matches(connection, result, filters, most),
         corrected=worded.corrected,
@@ -195,7 +193,7 @@ def keyword_results(
             "words": [word.expression for word in expression.words],
             "required": [word.expression for word in expression.required],
             "excluded": [word.expression for word in expression.excluded],
-            "languages": [analyzer.language for analyzer in result.analyzers],
+            "languages": [analyzer.language for analyzer in lexical.analyzers_of_index(connection)],
         },
     )
     return results_of(connection, asked, found, shared)
@@ -204,20 +202,18 @@ def keyword_results(
 def vector_results(
     connection: Connection,
     asked: AskedQuery,
-    ranked: list[RankedDocument],
+    surveyed: SurveyedVectors,
     corrected: Corrected,
     vectors: QueryVectors,
     stages: list[Stage],
     shared: Joined,
     readability: ReadabilityOf,
-    spreads: Mapping[str, Spread],
 ) -> Results:
-    words = marked(connection, parse_text(corrected.text))
-    facts = retrieval.facts_of(connection, [each.id for each in ranked])
-    meant = retrieval.QueryMeaning.of(ranked, vectors.row(0), spreads)
-    reader = retrieval.reader_of(vectors, readability)
-    loose = retrieval.loose_documents(connection, [words.expression], [meant], facts, vectors.served, reader)
-    shown = [each._replace(is_loose=each.id in loose) for each in ranked if asked.request.loose or each.id not in loose]
+    words = lexical.expression_of(connection, parse_text(corrected.text))
+    facts = retrieval.facts_of(connection, [each.id for each in surveyed.ranked])
+    loose = retrieval.loose_documents(connection, [words], {0: surveyed}, facts, vectors, readability)
+    marked = [each._replace(is_loose=each.id in loose) for each in surveyed.ranked]
+    shown = marked if asked.request.loose else [each for each in marked if not each.is_loose]
     ranked = definitions_first(asked, connection, shown)
     found = Found(
         mode="vector",
@@ -239,7 +235,7 @@ def _matches(connection: Connection, found: LexicalResult, filters: Filters, mos
 
 
 def compared(
-    ids: Sequence[int], connection: Connection, asked: AskedQuery, words: Marked
+    ids: Sequence[int], connection: Connection, asked: AskedQuery, words: Expression
 ) -> Callable[[Filters, int], Sequence[int]]:
     """Return what facets count of a search by a model: what it compared. With other filters than those of the search it
     would have compared others; of these, the documents with words of the query are known."""
@@ -247,7 +243,7 @@ def compared(
     def matches(filters: Filters, most: int) -> Sequence[int]:
         if filters is asked.filters:
             return ids
-        return lexical.all_matches(connection, words.expression, filters, most)
+        return lexical.all_matches(connection, words, filters, most)
 
     return matches
 
@@ -259,7 +255,7 @@ def listed(connection: Connection, asked: AskedQuery) -> Results:
     found = Found(
         mode="list",
         ranked=definitions_first(asked, connection, newest.ranked),
-        words=marked(connection, asked.query.terms),
+        words=lexical.expression_of(connection, asked.query.terms),
         stages=[stage("list", asked.started, {"matches": newest.total})],
         matches=lambda filters, most: listing.ids(connection, excluded, filters, limit=most),
         corrected=Corrected(asked.query.text),
@@ -292,7 +288,9 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         lexical_only_reason=found.lexical_only_reason,
         explain={**fields, **found.explain},
         loose=found.loose,
-        rows=columns.rows(connection, [each.document.id for each in hits], request.columns) if request.columns else (),
+        rows=field_values.rows(connection, [each.document.id for each in hits], request.columns)
+        if request.columns
+        else (),
     )
 
 
@@ -303,7 +301,7 @@ def _hits(connection: Connection, asked: AskedQuery, found: Found, page: Sequenc
         return hits_of(connection, page, found.words, options, found.vectors)
     # A conversation in which no message of the role has a word of the query is not a hit.
     hits = list[DocumentHit]()
-    ranked = ordering.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
+    ranked = field_values.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
     for start in range(0, len(ranked), request.end):
         hits += hits_of(connection, ranked[start : start + request.end], found.words, options, found.vectors)
         if len(hits) >= request.end:
@@ -322,19 +320,19 @@ def _page(connection: Connection, request: SearchRequest, found: Found) -> Seque
     if not request.sort:
         return found.ranked[page]
     if found.mode in ("hybrid", "vector"):
-        return ordering.ordered(connection, found.ranked[page], request.sort)
-    return ordering.ordered(connection, found.ranked, request.sort)[page]
+        return field_values.ordered(connection, found.ranked[page], request.sort)
+    return field_values.ordered(connection, found.ranked, request.sort)[page]
 
 
 def _facets(connection: Connection, asked: AskedQuery, found: Found) -> dict[str, list[Count]]:
     """Count the values of a field that is a filter as if it were not one: so that others can be chosen, too."""
     names, most = asked.request.facets, asked.request.facet_values
-    ids = found.matches(asked.filters, facets.MAX_DOCUMENTS)
-    counts = facets.count(connection, names, ids, most)
+    ids = found.matches(asked.filters, field_values.MAX_DOCUMENTS)
+    counts = field_values.count(connection, names, ids, most)
     for name, filters in asked.beside.items():
-        if name in names or (facets.OWN in names and facets.is_own(connection, name)):
-            others = found.matches(filters, facets.MAX_DOCUMENTS)
-            counts |= facets.count(connection, [name], [*ids, *others], most)
+        if name in names or (field_values.OWN in names and field_values.is_own(connection, name)):
+            others = found.matches(filters, field_values.MAX_DOCUMENTS)
+            counts |= field_values.count(connection, [name], [*ids, *others], most)
     return counts
 
 

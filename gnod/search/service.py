@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
@@ -25,11 +24,10 @@ from gnod.search.correction.correctable_words import Occurrences
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.query_correction import Corrected
 from gnod.search.fields import reading
-from gnod.search.hits import Copies, copies_of, marked
+from gnod.search.hits import Copies, copies_of
 from gnod.search.hybrid import across_indexes
-from gnod.search.hybrid.budget import Stage, stage
-from gnod.search.hybrid.embedding import Embed, embedded_texts
-from gnod.search.hybrid.sources import Joined, Source, Sources
+from gnod.search.hybrid.across_indexes import Joined, Source, Sources
+from gnod.search.hybrid.budget import Embed, Stage, embedded_texts, stage
 from gnod.search.hybrid.stages import (
     BUDGET_S,
     HybridResult,
@@ -39,8 +37,9 @@ from gnod.search.hybrid.stages import (
     present_search,
 )
 from gnod.search.keyword import lexical
+from gnod.search.keyword.expression import Expression
 from gnod.search.meaning import vector_search as vector
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.query import references
 from gnod.search.query.parsing import ParsedQuery, parse_clauses, parse_query, parse_question
 from gnod.search.ranking.ranked import RankedDocument
@@ -94,7 +93,7 @@ class QueryModels(Protocol):
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
     ) -> AbstractAsyncContextManager[Embed]:
-        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.embedding)."""
+        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.budget)."""
 
     async def dependencies(
         self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
@@ -102,56 +101,52 @@ class QueryModels(Protocol):
         """Return what a hybrid query over these collections runs with."""
 
 
-class Preparation:
-    """Corrects the query of a request, once, in the read that needs it first. `written`: the query as it was parsed."""
+class PreparedQuery:
+    """A question in one snapshot of the index. It is corrected once, in the read that needs it first. `shared`: what it
+    is over. `written`: the query as `parse` read it."""
 
     def __init__(
-        self, corrector: Corrector, asked: AskedQuery, parse: Callable[[str], ParsedQuery], written: ParsedQuery
+        self,
+        asked: AskedQuery,
+        shared: Joined,
+        embed: Embed,
+        models: QueryModels,
+        corrector: Corrector,
+        parse: Callable[[str], ParsedQuery],
+        written: ParsedQuery,
     ) -> None:
+        self.asked = asked
+        self.shared = shared
+        self.read = shared.read
         self.corrected = Corrected(asked.query.text)
         self.stages: list[Stage] = []
+        self._embed = embed
+        self._models = models
         self._corrector = corrector
-        self._asked = asked
         self._parse = parse
         self._written = written
         self._query: ParsedQuery | None = None
-
-    def __call__(self, connection: Connection) -> ParsedQuery:
-        if self._query is None:
-            self._query = self._searched(connection, _corrected_by(self._corrector, self._asked, connection))
-        return self._query
-
-    async def unless_known(self, shared: Joined) -> None:
-        """Correct the query, unless another source knows its words."""
-        await shared.read(self)
-        corrected = await _unless_known(shared, self.corrected, self._asked.query.text)
-        self._query = await shared.read(lambda connection: self._searched(connection, corrected))
-
-    def _searched(self, connection: Connection, corrected: Corrected) -> ParsedQuery:
-        self.corrected, self.stages = corrected, correct_stage(corrected, self._asked.started)
-        query = self._parse(corrected.text) if corrected.corrections else self._written
-        return self._corrector.resolved_query(connection, query)
-
-
-@dataclass
-class PreparedQuery:
-    """A question in one snapshot of the index."""
-
-    asked: AskedQuery
-    read: Read
-    shared: Joined
-    embed: Embed
-    models: QueryModels
-    preparation: Preparation
-
-    @property
-    def corrected(self) -> Corrected:
-        return self.preparation.corrected
 
     @property
     def text(self) -> str:
         """Return the question with its corrections."""
         return self.corrected.text
+
+    def prepared(self, connection: Connection) -> ParsedQuery:
+        if self._query is None:
+            self._query = self._searched(connection, _corrected_by(self._corrector, self.asked, connection))
+        return self._query
+
+    async def correct_unless_known(self) -> None:
+        """Correct the query, unless another source knows its words."""
+        corrected = await self.read(partial(_corrected_by, self._corrector, self.asked))
+        corrected = await _unless_known(self.shared, corrected, self.asked.query.text)
+        self._query = await self.read(partial(self._searched, corrected=corrected))
+
+    def _searched(self, connection: Connection, corrected: Corrected) -> ParsedQuery:
+        self.corrected, self.stages = corrected, correct_stage(corrected, self.asked.started)
+        query = self._parse(corrected.text) if corrected.corrections else self._written
+        return self._corrector.resolved_query(connection, query)
 
     async def find(self, options: HybridSettings) -> HybridResult:
         """Return the documents for the question."""
@@ -165,9 +160,9 @@ class PreparedQuery:
     ) -> T:
         """See `present_search`."""
         filters = self.asked.filters
-        given = (self.read, self.embed, filters.collections, self.shared.sources)
-        dependencies = await self.models.dependencies(*given)
-        return await present_search(dependencies, self.preparation, present, filters, options, on_stage)
+        given = (self.read, self._embed, filters.collections, self.shared.sources)
+        dependencies = await self._models.dependencies(*given)
+        return await present_search(dependencies, self.prepared, present, filters, options, on_stage)
 
     async def copies(self, ids: Collection[int]) -> dict[int, Copies]:
         return await self.read(lambda connection: copies_of(connection, ids, self.asked.filters))
@@ -219,7 +214,7 @@ class SearchService:
                 return encode(await self._lexical_jointly(written, shared))
         return await self._readers.run(
             (_search_as_written, (encode, written, self._corrector.languages)),
-            lambda connection: (encode, self._worded(connection, written)),
+            lambda connection: (encode, self._worded(connection, written, self._corrected(connection, written))),
             search_keywords,
         )
 
@@ -249,12 +244,11 @@ class SearchService:
                 ranked = await across_indexes.search_vectors(*given, limit=limit, min_score=min_score)
 
             def present(connection: Connection) -> Results:
-                here = (connection, self._nearest, vectors, asked.filters)
-                found = vector.search(*here, limit=limit, min_score=min_score) if ranked is None else ranked
-                spreads = vector.survey(connection, self._nearest, vectors, 0, asked.filters, limit=1).spreads
+                here = vector.survey(connection, self._nearest, vectors, 0, asked.filters, limit=limit)
+                found = vector.distinct(connection, here.ranked, limit, min_score) if ranked is None else ranked
                 stages.append(stage("knn", begun, {}))
-                given = (connection, asked, found, corrected, vectors, stages, shared)
-                return vector_results(*given, self._models.readability, spreads)
+                given = (connection, asked, here._replace(ranked=found), corrected, vectors, stages, shared)
+                return vector_results(*given, self._models.readability)
 
             return await shared.read(present)
 
@@ -272,12 +266,12 @@ class SearchService:
 
             def present(connection: Connection, result: HybridResult) -> Results:
                 reason = self.lexical_only_reason(result)
-                words = marked(connection, result.query.terms)
+                words = lexical.expression_of(connection, result.query.terms)
                 found = Found(
                     mode="hybrid",
                     ranked=definitions_first(asked, connection, result.shown()),
                     words=words,
-                    stages=[*question.preparation.stages, *result.stages],
+                    stages=[*question.stages, *result.stages],
                     matches=compared(result.compared, connection, asked, words),
                     corrected=question.corrected,
                     total=result.total,
@@ -310,7 +304,7 @@ class SearchService:
             ranked = find(*given, limit=request.limit, min_score=request.min_score)
             name, details = "related" if linked else "knn", {"model": served.get(document.collection)}
             stages = [stage(name, begun, details)]
-            found = Found("similar", ranked, marked(connection, []), stages, lambda _, __: (), Corrected(""))
+            found = Found("similar", ranked, Expression([], [], []), stages, lambda _, __: (), Corrected(""))
             results = results_of(connection, asked, found)
             return results._replace(query=document.uri)
 
@@ -323,7 +317,7 @@ class SearchService:
         if not asked.query.text.strip():
             raise QuerySyntaxError("the question is empty: add some words", {"reason": "empty_query"})
         async with self._prepared(asked, parse_question) as question:
-            await question.read(question.preparation)
+            await question.read(question.prepared)
             yield question
 
     async def current(self, request: SearchRequest) -> FreshnessReport:
@@ -381,7 +375,6 @@ class SearchService:
     ) -> AsyncIterator[PreparedQuery]:
         """Yield the query in one snapshot, while its vectors are computed."""
         written = parse(asked.query.text)
-        preparation = Preparation(self._corrector, asked, parse, written)
         # Wildcards change the texts. If the time budget is zero, no model is used.
         is_expected = "*" not in asked.query.text and budget_s > 0
         texts = embedded_texts(written.lines) if is_expected else ([], [])
@@ -389,26 +382,28 @@ class SearchService:
             self._models.ahead(*texts, asked.filters.collections) as embed,
             self._searching(asked) as shared,
         ):
+            question = PreparedQuery(asked, shared, embed, self._models, self._corrector, parse, written)
             if shared.sources:
-                await preparation.unless_known(shared)
-            yield PreparedQuery(asked, shared.read, shared, embed, self._models, preparation)
+                await question.correct_unless_known()
+            yield question
 
     async def _listed(self, asked: AskedQuery) -> Results:
         notes = [_NOT_LISTED] if self._sources.concerns(asked.filters) else []
         return await self._database.read(lambda connection: listed(connection, asked)._replace(notes=notes))
 
-    def _worded(self, connection: Connection, written: KeywordSearch) -> KeywordSearch:
+    def _corrected(self, connection: Connection, written: KeywordSearch) -> Corrected:
+        return _corrected_by(self._corrector, written.asked, connection, is_unfinished=written.is_unfinished)
+
+    def _worded(self, connection: Connection, written: KeywordSearch, corrected: Corrected) -> KeywordSearch:
         """Return the search with its corrections, and with the words that its wildcards match."""
-        corrected = _corrected_by(self._corrector, written.asked, connection, is_unfinished=written.is_unfinished)
         clauses = parse_clauses(corrected.text) if corrected.corrections else written.clauses
         return written._replace(corrected=corrected, clauses=self._corrector.resolved(connection, clauses))
 
     async def _lexical_jointly(self, written: KeywordSearch, shared: Joined) -> Results:
         asked = written.asked
-        worded = await shared.read(lambda connection: self._worded(connection, written))
-        corrected = await _unless_known(shared, worded.corrected, asked.query.text)
-        if corrected is not worded.corrected:
-            worded = worded._replace(corrected=corrected, clauses=parse_clauses(corrected.text))
+        corrected = await shared.read(partial(self._corrected, written=written))
+        corrected = await _unless_known(shared, corrected, asked.query.text)
+        worded = await shared.read(partial(self._worded, written=written, corrected=corrected))
         found = await across_indexes.search_words(
             shared.read,
             shared.sources,
@@ -418,12 +413,7 @@ class SearchService:
             min_score=asked.request.min_score,
             prefix_last_term=worded.is_unfinished,
         )
-
-        def present(connection: Connection) -> Results:
-            analyzers = lexical.analyzers_of_index(connection)
-            return keyword_results(connection, worded, found._replace(analyzers=analyzers), shared)
-
-        return await shared.read(present)
+        return await shared.read(partial(keyword_results, worded=worded, result=found, shared=shared))
 
 
 def _corrected_by(

@@ -24,10 +24,10 @@ from gnod.analysis.terms import VERSION
 from gnod.config.model import AttachedConfig
 from gnod.configured.configuration import Configuration
 from gnod.errors import DocumentNotFound, EngineFailed, GnoError, NotPublished, Unreachable
-from gnod.search.hybrid.sources import Joined, Listed, Meant
+from gnod.search.hybrid.across_indexes import Joined, Listed, Meant
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
-from gnod.search.meaning.vector_search import Rows
+from gnod.search.meaning.vector_matrix import Floats
 from gnod.shared.engine import FORMAT, CollectionHeader, SharedEngine, key_of
 from gnod.shared.reading import SIZE, DocumentSample, Shared, SharedRequest
 from gnod.shared.replica import Replica, number_of
@@ -349,7 +349,7 @@ class _AttachedSource:
     async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
         return await self._run(partial(self._reading.survey, wanted, terms)) if self.shared.reads_words else None
 
-    async def meanings(self, rows: Sequence[Mapping[str, Rows]], also: Sequence[set[int]], pool: int) -> Meant | None:
+    async def meanings(self, rows: Sequence[Mapping[str, Floats]], also: Sequence[set[int]], pool: int) -> Meant | None:
         return await self._run(partial(self._reading.meanings, rows, also, pool)) if self.shared.uri else None
 
     async def _run(self, work: Callable[[], T]) -> T | None:

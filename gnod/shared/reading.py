@@ -18,13 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.caches import Cache
-from gnod.search.hybrid.sources import Meant
+from gnod.search.hybrid.across_indexes import Meant
 from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.expression import Expression
-from gnod.search.meaning import candidate_documents, nearest_documents
+from gnod.search.meaning import candidate_documents, vector_search
 from gnod.search.meaning.candidate_documents import Spread
-from gnod.search.meaning.nearest_documents import SurveyedVectors
-from gnod.search.meaning.vector_places import Layout
+from gnod.search.meaning.vector_matrix import Layout
+from gnod.search.meaning.vector_search import SurveyedVectors
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.shared.engine import CollectionHeader, Key, Restriction, ScoredDocument, SharedDocument, SharedEngine, Vector
 from gnod.shared.replica import Replica
@@ -264,7 +264,7 @@ class SharedRequest:
         ranking = candidate_documents.of_documents(connection, model.id, query, ids)
         ranked: list[RankedDocument] = candidate_documents.these(connection, ranking, self._among(ids), ids)
         spread = self._spread(query)
-        return SurveyedVectors(ranked, nearest_documents.prominence(spread, ranked), {uri: spread} if spread else {})
+        return SurveyedVectors(ranked, vector_search.prominence(spread, ranked), {uri: spread} if spread else {})
 
     def _spread(self, query: Vector) -> Spread | None:
         sample = self._shared.sample

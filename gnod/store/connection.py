@@ -108,6 +108,21 @@ def from_any(read: Callable[Concatenate[Connection, P], T]) -> Callable[Concaten
     return read_first
 
 
+def until_changed(read: Callable[[Connection], T]) -> Callable[[Connection], T]:
+    """Keep what a function returns, for each connection, until another one changes the database."""
+    known: WeakKeyDictionary[Connection, tuple[int, T]] = WeakKeyDictionary()
+
+    @wraps(read)
+    def current(connection: Connection, /) -> T:
+        (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
+        kept = known.get(connection)
+        if kept is None or kept[0] != version:
+            kept = known[connection] = (version, read(connection))
+        return kept[1]
+
+    return current
+
+
 def _by_index(connection: Connection, ids: Collection[int]) -> list[tuple[Connection, Collection[int]]]:
     """Return the ids by the index that has them, each in their order; the reader's own index is always there."""
     others = _beside.get(connection)

@@ -29,8 +29,7 @@ from gnod.ingest.embedding import EmbeddingRun
 from gnod.ingest.workers.jobs import Outcome, TextJob
 from gnod.models.run.embedder import Embedder
 from gnod.search.hybrid import retrieval
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import text_lines
 from gnod.store.connection import Connection
 from gnod.store.database import Database

@@ -22,7 +22,7 @@ from gnod.protocol.documents import (
     DocumentMultiGetParams,
 )
 from gnod.rpc.call import Call
-from gnod.search.hybrid.sources import NoSources
+from gnod.search.hybrid.across_indexes import NoSources
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
 from gnod.store.documents.collections import Folder

@@ -12,10 +12,9 @@ from msgspec import UNSET
 from gnod.ingest.text.chunking import MAX_CHARACTERS
 from gnod.models.run.embedder import Embedder
 from gnod.protocol.search import Hit, SearchVectorParams
-from gnod.search.hits import marked as marks_of
+from gnod.search.keyword import lexical
 from gnod.search.meaning import vector_search
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_query, parse_text
 from gnod.search.ranking.ranked import RankedDocument, Span
 from gnod.store.connection import Connection
@@ -43,7 +42,7 @@ def hits(index: SmallIndex, query: str, chunk: int | Span | None, **wanted: int)
         span = Span(*spans[chunk]) if isinstance(chunk, int) else chunk
         found = RankedDocument(document.id, 0.75, span, {"similarity": 0.75})
         params = SearchVectorParams(query=query, **wanted)  # type: ignore[arg-type]
-        (hit,) = wire_hits(connection, [found], marks_of(connection, parse_text(query)), params)
+        (hit,) = wire_hits(connection, [found], lexical.expression_of(connection, parse_text(query)), params)
         return hit
 
     return index.database.submit_read(work).result()
@@ -101,7 +100,7 @@ def test_the_matches_of_a_phrase_are_its_places(small_index: SmallIndex) -> None
     small_index.add({"a.md": "The *tower*\n> crane of a tower. A crane.\n\n" + "Crane. A tower crane.\n" * 70})
 
     def work(connection: Connection) -> Hit:
-        words = marks_of(connection, parse_query('"tower crane"').terms)
+        words = lexical.expression_of(connection, parse_query('"tower crane"').terms)
         params = SearchVectorParams(query="", passages=2)
         return wire_hits(connection, [RankedDocument(1, 0.5, None, {})], words, params)[0]
 
@@ -189,7 +188,10 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
         (ranked,) = vector_search.search(connection, Nearest(), vectors, Filters(), limit=1)
         assert ranked.span
         assert ranked.span.start == starts[piece]
-        params, words = SearchVectorParams(query=query, passages=2), marks_of(connection, parse_text(query))
+        params, words = (
+            SearchVectorParams(query=query, passages=2),
+            lexical.expression_of(connection, parse_text(query)),
+        )
         (hit,) = wire_hits(connection, [ranked], words, params, vectors)
         return hit
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gnod.memory.recalling import ranking
 from gnod.memory.recalling.ranking import RankedMemory, boosted, finish, reranked, synthetic
 from gnod.memory_types import is_done
-from gnod.search.hybrid.exact_match import matched_fraction
+from gnod.search.hybrid.reranking import matched_fraction
 
 
 def scores(*found: RankedMemory) -> dict[int, float]:

@@ -17,11 +17,9 @@ from gnod.models.run.inference import Inference
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import stages as hybrid
-from gnod.search.hybrid.budget import Backoff, Stage, ThroughputEstimate
-from gnod.search.hybrid.embedding import Embed
+from gnod.search.hybrid.budget import Backoff, Embed, Stage, ThroughputEstimate
 from gnod.search.hybrid.stages import HybridResult, HybridSettings, SearchDependencies
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_query
 from gnod.store.tables import documents
 from gnod.store.tables.filters import Filters

@@ -16,11 +16,10 @@ import pytest
 from benchmarks.local_engine import LocalEngine
 from gnod.configured.configuration import Configuration
 from gnod.search.hybrid import across_indexes, retrieval
-from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
-from gnod.search.hybrid.sources import Joined
+from gnod.search.hybrid.across_indexes import Joined
+from gnod.search.hybrid.retrieval import Retrieved
 from gnod.search.keyword import lexical
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking import fusion
 from gnod.search.ranking.ranked import RankedDocument
@@ -175,6 +174,19 @@ async def test_it_is_searched_as_the_index_that_was_published(published: SmallIn
             assert await fused(there, query) == pytest.approx(fused_of(published, query), rel=0.02), query
 
 
+async def test_a_spelling_that_only_the_collection_has_is_found(small_index: SmallIndex, tmp_path: Path) -> None:
+    texts = {"plug.md": "The plug-in of the office.", "log.md": "Use your login.", "no.md": "No."}
+    small_index.add(texts, language="en")
+    small_index.embed(MODEL)
+    (folder := tmp_path / "reader").mkdir()
+    async with reader(small_index, folder) as there:
+        for query in ("plugin", "office plugin", "log in", "wer war plugin"):
+            expected = by_words_of(small_index, query)
+            assert expected, query
+            assert list(await by_words(there, query)) == list(expected), query
+            assert await fused(there, query) == pytest.approx(fused_of(small_index, query), rel=0.02), query
+
+
 async def by_words(there: Reader, query: str) -> dict[str, float]:
     async with there.searching() as (read, sources, notes, _):
         found = await across_indexes.search_words(read, sources, parse_clauses(query), Filters(), limit=10)
@@ -192,9 +204,7 @@ async def fused(there: Reader, query: str) -> dict[str, float]:
     async with there.searching() as (read, sources, *_):
         words = await across_indexes.survey_words(read, sources, lines, Filters())
         meant = [line for line in lines if not line.is_lexical]
-        found = await across_indexes.retrieve(
-            *(read, Nearest(), sources, words, meant, meaning(query), Filters()), pool=100, knowledge=RetrievalFacts()
-        )
+        found = await across_indexes.retrieve(read, Nearest(), sources, words, meant, meaning(query), Filters())
         return await read(lambda connection: best(connection, found))
 
 

@@ -26,10 +26,10 @@ from gnod.protocol.base import copied
 from gnod.protocol.framing import MAX_MESSAGE_BYTES
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.fields import reading
-from gnod.search.hits import marked
-from gnod.search.hybrid.sources import SourceReader, Sources
+from gnod.search.hits import analyzers_of, variants_in
+from gnod.search.hybrid.across_indexes import SourceReader, Sources
+from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import TermFinder
-from gnod.search.passages import sought
 from gnod.search.passages.best_passage import matches_in
 from gnod.search.query import references
 from gnod.search.query.parsing import Clause, parse_query
@@ -303,9 +303,8 @@ def _with_metadata(connection: Connection, document: DocumentRow) -> wire.Docume
 
 
 def _matches(connection: Connection, document: DocumentRow, clauses: Sequence[Clause]) -> wire.DocumentMatchesResult:
-    words = marked(connection, clauses)
-    analyzers = sought.analyzers_of({document.id: document}, words.analyzers)[document.id]
-    terms = sought.variants_in(connection, words.expression, [document.id])[document.id]
+    analyzers = analyzers_of({document.id: document}, lexical.analyzers_of_index(connection))[document.id]
+    terms = variants_in(connection, lexical.expression_of(connection, clauses), [document.id])[document.id]
     finder = TermFinder(documents.markdown(connection, document.mirror_hash), analyzers)
     found = matches_in(finder, terms, _MAX_MATCHES)
     return wire.DocumentMatchesResult(

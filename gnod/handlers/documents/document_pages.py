@@ -18,7 +18,7 @@ from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.search.fields import reading
-from gnod.search.hits import marked
+from gnod.search.keyword import lexical
 from gnod.search.passages.boxes import WordBox, edges_of_lines, find_boxes
 from gnod.search.query import references
 from gnod.search.query.parsing import parse_query
@@ -64,8 +64,8 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
         )
 
         def work(connection: Connection) -> list[WordBox]:
-            words = marked(connection, clauses)
-            return find_boxes(text, edges, words.expression.query_terms(), words.analyzers)
+            analyzers = lexical.analyzers_of_index(connection)
+            return find_boxes(text, edges, lexical.query_terms(clauses, analyzers), analyzers)
 
         return wire.DocumentBoxesResult(
             uri=page.document.uri,

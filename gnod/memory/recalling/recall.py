@@ -28,9 +28,8 @@ from gnod.memory.resident import Resident
 from gnod.memory.validity import TimeSpan, Validity, best_validity, validity
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import RerankPlan, ThroughputEstimate
-from gnod.search.hybrid.exact_match import matched_fraction
-from gnod.search.hybrid.reranking import Reranked, rerank_within_budget
-from gnod.search.query.question_type import AnswerType, expected
+from gnod.search.hybrid.reranking import Reranked, matched_fraction, rerank_within_budget
+from gnod.search.query.question_type import expected
 from gnod.types import UnavailableModel
 
 # Opens memories by id.
@@ -192,7 +191,7 @@ def _searched(
         index.search(query, None if namespaces is None else ids.tolist(), dates),
         resident.topic_weights(topic_weights(dependencies.sealer, words), namespaces),
         named,
-        asks_when=expected(query).type is AnswerType.DATE,
+        asks_when=expected(query).type == "date",
     )
     now_ms = int(now.timestamp() * 1000)
     return signals, [TimeSpan.of_days(each.start, each.end) for each in named] or [TimeSpan(now_ms, now_ms)]

@@ -1,4 +1,5 @@
-"""Keeps the words of the index in memory, in step with the database, and corrects queries with them.
+"""Keeps the words of the index in memory, in step with the database, and corrects queries with them. Also resolves
+wildcards: the words that begin with a part (`part*`), end with it, or contain it.
 
 For the reader threads of one database. A small index is read again after each change, before it is used; a large one
 beside the searches, which use its former words until then. That is done once no change has come for some seconds: it
@@ -9,21 +10,23 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import nullcontext
 from typing import NamedTuple
 
 from gnod.analysis.dictionaries import has_word
-from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
-from gnod.search.correction import query_correction, wildcards
-from gnod.search.correction.correctable_words import Occurrences
-from gnod.search.correction.query_correction import Corrected, KnownWords
-from gnod.search.correction.surfaces import Surfaces
-from gnod.search.correction.words import Vocabulary
-from gnod.search.query.parsing import Clause, ParsedQuery, with_clauses
+from gnod.analysis.stemming import DEFAULT_LANGUAGE, fold, normalise, stemming_language
+from gnod.analysis.terms import is_unspaced
+from gnod.search.correction import query_correction
+from gnod.search.correction.correctable_words import LONGEST_ENDING, Occurrences
+from gnod.search.correction.known_words import MAX_ALTERNATIVES, KnownWords, Surfaces, Vocabulary
+from gnod.search.correction.query_correction import Corrected
+from gnod.search.keyword import lexical
+from gnod.search.keyword.expression import prefix_phrase
+from gnod.search.query.parsing import MIN_WILDCARD, Clause, ParsedQuery, with_clauses
 from gnod.store.connection import Connection
-from gnod.store.keyword_index import vocabulary
+from gnod.store.keyword_index import fulltext, vocabulary
 from gnod.store.tables import changes, documents
 
 # Reading the words takes longer than this, so it is done beside the searches.
@@ -35,6 +38,8 @@ SHARE = 0.05
 REST_S, OLDEST_S = 5.0, 60.0
 # A language with a smaller share of the documents is tried only when the others have no word.
 _MAIN_LANGUAGE = 0.02
+# A query may have this many wildcards. Others are searched without their asterisks.
+MAX_WILDCARDS = 4
 
 Submit = Callable[[Callable[[Connection], None]], Future[None]]
 
@@ -92,8 +97,8 @@ class Corrector:
         found: dict[Clause, Clause] = {}
 
         def resolve(clause: Clause) -> Clause:
-            if clause.is_wildcard and clause not in found and len(found) < wildcards.MAX_WILDCARDS:
-                found[clause] = wildcards.resolved(connection, clause, self.knowledge(connection))
+            if clause.is_wildcard and clause not in found and len(found) < MAX_WILDCARDS:
+                found[clause] = _resolved(connection, clause, self.knowledge(connection))
             return found.get(clause, clause)
 
         return resolve
@@ -149,3 +154,34 @@ def _main_languages(connection: Connection) -> frozenset[str]:
     counts = documents.count_by_language(connection)
     enough = _MAIN_LANGUAGE * sum(counts.values())
     return frozenset({DEFAULT_LANGUAGE, *(stemming_language(each) for each, n in counts.items() if n >= enough)})
+
+
+def _resolved(connection: Connection, clause: Clause, knowledge: KnownWords) -> Clause:
+    """Return the clause with its alternatives. It is unchanged if it is not a wildcard, or if no word matches."""
+    part = fold(normalise(clause.without_wildcard))
+    if not clause.is_wildcard or len(part) < MIN_WILDCARD or is_unspaced(part):
+        return clause
+    phrases = list(_beginning(connection, part, knowledge)) if clause.text.endswith("*") else []
+    if clause.text.startswith("*"):
+        phrases += map(fulltext.quote, _inside(connection, part, knowledge, at_end=not clause.text.endswith("*")))
+    return clause._replace(alternatives=tuple(dict.fromkeys(phrases))[: MAX_ALTERNATIVES + 1])
+
+
+def _beginning(connection: Connection, part: str, knowledge: KnownWords) -> Iterator[str]:
+    """Yield phrases for words that begin with a part. The term of a word may be shorter than the part."""
+    yield prefix_phrase(part)
+    analyzers = lexical.analyzers_of_index(connection)
+    shorter = (part[:end] for end in range(max(len(part) - LONGEST_ENDING, MIN_WILDCARD), len(part)))
+    for term in knowledge.vocabulary.known(shorter):
+        if any(form.startswith(part) for form in knowledge.surfaces.forms(connection, term, analyzers)):
+            yield fulltext.quote(term)
+
+
+def _inside(connection: Connection, part: str, knowledge: KnownWords, *, at_end: bool) -> Sequence[str]:
+    """Return terms of words that contain a part, or end with it; the shortest first."""
+    stems = {analyzer.analyse(part)[0] for analyzer in lexical.analyzers_of_index(connection)} - {part, ""}
+    find = knowledge.vocabulary.ending if at_end else knowledge.vocabulary.containing
+    found = find(part, MAX_ALTERNATIVES)
+    # The part may contain an ending that terms do not have.
+    more = [term for stem in sorted(stems) for term in knowledge.vocabulary.ending(stem, MAX_ALTERNATIVES)]
+    return sorted({*found, *more}, key=lambda term: (len(term), term))[:MAX_ALTERNATIVES]

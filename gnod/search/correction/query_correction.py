@@ -24,8 +24,7 @@ from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import Analyzer
 from gnod.search.correction.correctable_words import MIN_LETTERS, RARE, TIMES, Occurrences, QueryWord, quoted
 from gnod.search.correction.edits import MISSING, REPLACED, one_edit
-from gnod.search.correction.surfaces import Surfaces
-from gnod.search.correction.words import MAX_ALTERNATIVES, Vocabulary
+from gnod.search.correction.known_words import MAX_ALTERNATIVES, KnownWords
 from gnod.search.query.parsing import MAX_CHARACTERS
 from gnod.store.keyword_index import vocabulary
 from gnod.store.keyword_index.postings.view import AnyOf
@@ -51,14 +50,6 @@ SPLIT_TIMES = 3
 COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "nb", "nl", "no", "sv"})
 _CANDIDATES = 12
 _NEAR = 8
-
-
-class KnownWords(NamedTuple):
-    """The known words of an index. `languages`: those with many documents."""
-
-    vocabulary: Vocabulary
-    surfaces: Surfaces
-    languages: frozenset[str]
 
 
 class WordCorrection(NamedTuple):

@@ -1,23 +1,40 @@
 """From the values of a field to conditions on documents: words, texts, numbers and dates, each for an SQL expression.
 
-A text is compared as a whole, ignoring case; `*` matches any characters.
+A text is compared as a whole, ignoring case; `*` matches any characters. `>7`, `1..9`: comparisons and ranges.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 from gnod.analysis.stemming import fold, normalise
 from gnod.disks import spellings
 from gnod.errors import InvalidParams, QuerySyntaxError
-from gnod.search.fields.syntax import Bounds, FieldValue, bounds
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import prefix_phrase
 from gnod.search.query.filter_dates import period
 from gnod.search.query.parsing import Clause
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition
+
+
+class FieldValue(NamedTuple):
+    """One of the values of a field. In a quoted one, nothing is an operator."""
+
+    text: str
+    is_quoted: bool = False
+
+
+class Bounds(NamedTuple):
+    """A comparison or a range. None: open on this side."""
+
+    low: str | None = None
+    high: str | None = None
+    includes_low: bool = True
+    includes_high: bool = True
+
 
 Build = Callable[[Connection, FieldValue], Condition]
 """Makes the condition for one value of a field. Raises QuerySyntaxError."""
@@ -27,6 +44,7 @@ NOTHING = Condition("0")
 _SIZE = re.compile(r"(\d{1,15}(?:\.\d{1,9})?)([kmgt]?)(?:i?b)?", re.IGNORECASE | re.ASCII)
 _UNITS = {unit: 1024**power for power, unit in enumerate(("", "k", "m", "g", "t"))}
 _GLOB_SYNTAX = re.compile(r"[\[?]")
+_BOUNDS = re.compile(r"(?P<operator>[<>]=?|=)(?P<bound>.*)|(?P<low>(?:.*[^.])?)\.\.(?P<high>(?:[^.].*)?)", re.DOTALL)
 
 
 def either(conditions: list[Condition]) -> Condition:
@@ -130,10 +148,30 @@ def fault(message: str) -> QuerySyntaxError:
     return QuerySyntaxError(message, {"reason": "field_value"})
 
 
+def bounds(value: FieldValue) -> Bounds | None:
+    """Return the comparison or the range that a value is; None: it is a plain value.
+
+    >>> bounds(FieldValue(">=7")), bounds(FieldValue("1..")), bounds(FieldValue("wait...")), bounds(FieldValue(".."))
+    (Bounds(low='7', high=None, includes_low=True, includes_high=True), \
+Bounds(low='1', high=None, includes_low=True, includes_high=True), None, \
+Bounds(low=None, high=None, includes_low=True, includes_high=True))
+    """
+    match = None if value.is_quoted else _BOUNDS.fullmatch(value.text)
+    if match is None:
+        return None
+    if match["operator"] is None:
+        return Bounds(match["low"] or None, match["high"] or None)
+    bound, includes = match["bound"].strip() or None, "=" in match["operator"]
+    if match["operator"] == "=":
+        return Bounds(bound, bound)
+    if match["operator"].startswith(">"):
+        return Bounds(low=bound, includes_low=includes)
+    return Bounds(high=bound, includes_high=includes)
+
+
 def _phrase(connection: Connection, value: FieldValue) -> str | None:
-    analyzers = lexical.analyzers_of_index(connection)
     text = value.text.rstrip("*")
-    wanted = lexical.expression_of([Clause(text, is_phrase=True)], analyzers).required_phrases()
+    wanted = lexical.expression_of(connection, [Clause(text, is_phrase=True)]).required_phrases()
     prefix = fold(normalise(text))
     if wanted and is_pattern(value) and prefix.isalnum():
         return f"{wanted} OR {prefix_phrase(prefix)}"

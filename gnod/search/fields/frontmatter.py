@@ -9,13 +9,22 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from datetime import datetime
-from weakref import WeakKeyDictionary
 
 import msgspec
 
-from gnod.search.fields.conditions import either, ends_before_it_begins, fault, folded, is_pattern, is_text, moments
-from gnod.search.fields.syntax import Bounds, FieldValue, bounds
-from gnod.store.connection import Connection
+from gnod.search.fields.conditions import (
+    Bounds,
+    FieldValue,
+    bounds,
+    either,
+    ends_before_it_begins,
+    fault,
+    folded,
+    is_pattern,
+    is_text,
+    moments,
+)
+from gnod.store.connection import Connection, until_changed
 from gnod.store.tables.filters import Condition
 
 # The maximum number of spellings of one name, in upper and lower case.
@@ -38,15 +47,6 @@ _AS_NUMBER = (
     "CASE WHEN j.type IN ('integer', 'real') THEN j.value"
     " WHEN j.type = 'text' AND j.value GLOB '[0-9]*' AND j.value NOT GLOB '*[^0-9.]*' THEN CAST(j.value AS REAL) END"
 )
-
-
-def spellings(connection: Connection) -> dict[str, list[str]]:
-    """Return the names of all fields in lower case, each as documents write it."""
-    (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
-    known = _known.get(connection)
-    if known is None or known[0] != version:
-        known = _known[connection] = (version, _spellings(connection))
-    return known[1]
 
 
 def condition(names: list[str], value: FieldValue) -> Condition:
@@ -151,7 +151,9 @@ def _date_and_bound(text: str) -> tuple[str, object]:
     return f"substr({_DATE_VALUE}, 1, {len(text)})", text.replace(" ", "T").upper()
 
 
-def _spellings(connection: Connection) -> dict[str, list[str]]:
+@until_changed
+def spellings(connection: Connection) -> dict[str, list[str]]:
+    """Return the names of all fields in lower case, each as documents write it."""
     rows = connection.execute(
         "SELECT DISTINCT j.key FROM documents d, json_each(d.metadata) j"
         " WHERE d.active AND d.metadata <> '{}' ORDER BY 1"
@@ -161,7 +163,3 @@ def _spellings(connection: Connection) -> dict[str, list[str]]:
         if '"' not in name and len(known := found.setdefault(name.lower(), [])) < _MAX_SPELLINGS:
             known.append(name)
     return found
-
-
-# SQLite's data_version and the names that the index had then, by connection
-_known: WeakKeyDictionary[Connection, tuple[int, dict[str, list[str]]]] = WeakKeyDictionary()

@@ -1,16 +1,20 @@
-"""Read a query with fields, once: its text, the conditions of its fields, and what to tell the user about them."""
+"""Read a query with fields, once: its text, the conditions of its fields, and what to tell the user about them.
+
+Fields are written `name:value`, `name:"two words"`, `name:a,b`, `-name:value`. A colon is text unless a known name is
+before it and a value is directly behind it. So `note: this`, `12:30`, `std::vec`, `http://…`, `C:\\x`, `lex:` and what
+stands in quotes stay text.
+"""
 
 from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
 from gnod.search.fields import frontmatter, registry
-from gnod.search.fields.conditions import NOTHING, either, fault, negated
-from gnod.search.fields.syntax import FieldClause, FieldValue, Separated, names, separate, values
+from gnod.search.fields.conditions import NOTHING, FieldValue, either, fault, negated
 from gnod.search.keyword.symbols import Symbol, symbol
 from gnod.search.query.messages import Speakers
 from gnod.search.query.parsing import Clause, Subquery, balanced, clauses_of, parse_subqueries, parse_text, render
@@ -20,10 +24,38 @@ from gnod.store.tables.filters import Condition, Filters
 MAX_VALUES = 64
 _HAS = "has"
 _NEAR = 0.8
+_SHOWN_CHARS = 60
+# Skip quotes as a whole. A name has two characters or more, because `C:` is a drive.
+_TOKEN = re.compile(
+    r'-?"[^"]*"|(?<![^\s])(?P<minus>-)?(?P<name>[^\W\d_][\w.-]{1,63}):(?P<value>(?![:\\]|//)(?:"[^"]*"|[^\s"])+)|[^\s"]+|"'
+)
+_VALUE = re.compile(r'(?:"[^"]*"|[^,"])+')
 _SAVED = re.compile(r"\s*@([a-z0-9][a-z0-9_-]*)(?=\s|\Z)(.*)", re.DOTALL)
 _NOTHING_SAVED: Mapping[str, str] = {}
 
 Spellings = Mapping[str, list[str]]
+
+
+class FieldClause(NamedTuple):
+    """`name` in lower case; `value` as written, with its quotes and commas."""
+
+    name: str
+    value: str
+    is_negated: bool = False
+
+    @property
+    def shown(self) -> str:
+        text = f"{'-' if self.is_negated else ''}{self.name}:{self.value}"
+        return text if len(text) <= _SHOWN_CHARS else text[: _SHOWN_CHARS - 1] + "…"
+
+
+class Separated(NamedTuple):
+    """`text`: the rest; unchanged if there are no fields. `unknown`: tokens that look like a field but have an unknown
+    name."""
+
+    text: str
+    clauses: list[FieldClause]
+    unknown: list[FieldClause]
 
 
 class FieldedQuery(NamedTuple):
@@ -219,3 +251,43 @@ def _hint(clause: FieldClause, spellings: Spellings) -> str | None:
 def _nearest(name: str, spellings: Spellings) -> str | None:
     close = difflib.get_close_matches(name, [_HAS, *registry.BY_NAME, *spellings], n=1, cutoff=_NEAR)
     return close[0] if close else None
+
+
+def separate(text: str, is_known: Callable[[str], bool], stays: Callable[[str], bool] = lambda _: False) -> Separated:
+    """Take the fields out of a text. The values of those whose name `stays` also remain words of the text."""
+    clauses: list[FieldClause] = []
+    unknown: list[FieldClause] = []
+    rest, at = [], 0
+    for match, clause in _clauses(text):
+        if not is_known(clause.name):
+            unknown.append(clause)
+            continue
+        clauses.append(clause)
+        keeps = stays(clause.name) and not clause.is_negated and "*" not in clause.value
+        rest += [text[at : match.start()], clause.value.replace(",", " ") if keeps else ""]
+        at = match.end()
+    return Separated("".join((*rest, text[at:])), clauses, unknown)
+
+
+def names(text: str) -> set[str]:
+    """Return the words before a colon that are names if they are known."""
+    return {clause.name for _, clause in _clauses(text)}
+
+
+def values(text: str) -> list[FieldValue]:
+    """Split at the commas outside of quotes.
+
+    >>> values('a,"b, c"')
+    [FieldValue(text='a', is_quoted=False), FieldValue(text='b, c', is_quoted=True)]
+    """
+    parts = (part.strip() for part in _VALUE.findall(text))
+    found = (FieldValue(part.replace('"', "").strip(), part.startswith('"') and part.endswith('"')) for part in parts)
+    return [value for value in found if value.text]
+
+
+def _clauses(text: str) -> Iterator[tuple[re.Match[str], FieldClause]]:
+    if ":" not in text:
+        return
+    for match in _TOKEN.finditer(text):
+        if match["name"]:
+            yield match, FieldClause(match["name"].lower(), match["value"], match["minus"] is not None)

@@ -8,6 +8,7 @@ from gnod.errors import GnoError
 from gnod.search.fields import frontmatter
 from gnod.search.fields.conditions import (
     Build,
+    FieldValue,
     after,
     before,
     date_of,
@@ -22,7 +23,6 @@ from gnod.search.fields.conditions import (
     text_of,
     words_in,
 )
-from gnod.search.fields.syntax import FieldValue
 from gnod.search.keyword import symbols
 from gnod.search.query import references
 from gnod.store import link_names

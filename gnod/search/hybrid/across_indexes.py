@@ -1,32 +1,131 @@
-"""One search over the local index and other sources (gnod.search.hybrid.sources).
+"""One search over the local index and other sources: what it asks of them, and how their answers become one.
 
-All are scored with the weights that terms have in all of them together, so scores can be compared; what is said of the
-scores of all documents are sums, which can be added (docs/adr/0057-shared-ranking.md). Fusion then runs once.
+A source finds candidates in a collection that another program keeps, and has them in an index beside that of the reader
+(gnod.store.connection). All are scored with the weights that terms have in all of them together, so scores can be
+compared; what is said of the scores of all documents are sums, which can be added (docs/adr/0057-shared-ranking.md).
+Fusion then runs once. Must not depend on any source.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+from typing import NamedTuple, Protocol, TypeVar
 
-from gnod.analysis.terms import Analyzer
 from gnod.errors import QuerySyntaxError
 from gnod.search.hybrid import retrieval
-from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, RetrievalFacts, Retrieved, Surveys
-from gnod.search.hybrid.sources import Source
-from gnod.search.keyword import expression, lexical
+from gnod.search.hybrid.budget import ReadabilityOf
+from gnod.search.hybrid.retrieval import LEXICAL_DEPTH, POOL, Retrieved, Surveys
+from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalResult, LexicalSurvey
-from gnod.search.meaning import nearest_documents, vector_search
-from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
-from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.query.parsing import Clause, QueryLine, parse_clauses
+from gnod.search.meaning import vector_search
+from gnod.search.meaning.vector_matrix import Floats
+from gnod.search.meaning.vector_search import Nearest, QueryVectors, SurveyedVectors
+from gnod.search.query.parsing import Clause, QueryLine, parse_text
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, Read
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import PhraseDocumentCounts, Term, Weighed
 from gnod.store.tables.filters import Filters
+
+T = TypeVar("T")
+
+
+class Meant(NamedTuple):
+    """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
+    the vectors found."""
+
+    surveys: Sequence[SurveyedVectors]
+    words: Sequence[Mapping[int, float]]
+
+
+class Source(Protocol):
+    """A collection in another index, for one request. Once it fails, or takes too long, it says nothing more: None. It
+    applies the request's filters."""
+
+    name: str
+
+    def has(self, document_id: int) -> bool:
+        """Tell whether a document is in the index of this source."""
+
+    async def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts | None: ...
+
+    async def rank(self, wanted: Expression, terms: Sequence[Weighed], limit: int) -> lexical.Matches | None:
+        """See `lexical.rank`."""
+
+    async def survey(self, wanted: Expression, terms: Sequence[Weighed]) -> lexical.Part | None:
+        """See `lexical.survey_part`."""
+
+    async def meanings(self, rows: Sequence[Mapping[str, Floats]], also: Sequence[set[int]], pool: int) -> Meant | None:
+        """Search rows by model. `also`: for each row, documents whose cosines are returned in any case."""
+
+
+class Joined(NamedTuple):
+    """A search over the local index and `sources`. `read` sees the documents of both; `notes`: what was left out.
+    `behind`: changes that the sources do not have yet."""
+
+    read: Read
+    sources: Sequence[Source] = ()
+    notes: Sequence[str] = ()
+    behind: int = 0
+
+
+class Listed(NamedTuple):
+    """A document in a list. `source`: its address."""
+
+    path: str
+    title: str
+    source: str
+
+
+class SourceReader(Protocol):
+    """A collection in another index, for reading its documents."""
+
+    @property
+    def documents(self) -> int:
+        """Return how many there are."""
+
+    async def get(self, reference: str, work: Callable[[Connection], T]) -> T:
+        """Read a document, as it is now. Raises Unreachable and DocumentNotFound."""
+
+    async def listed(self, prefix: str, limit: int) -> list[Listed]:
+        """Return the first documents whose path begins so, in order. Raises Unreachable."""
+
+
+class Sources(Protocol):
+    """All sources of the daemon."""
+
+    def searching(self, read: Read, filters: Filters) -> AbstractAsyncContextManager[Joined]:
+        """Return what a search with these filters is over. `read` is that of its snapshot."""
+
+    def concerns(self, filters: Filters) -> bool:
+        """Tell whether a search with these filters is over a source."""
+
+    def of(self, name: str) -> SourceReader | None:
+        """Return the source with this name."""
+
+    def find(self, reference: str) -> SourceReader | None:
+        """Return the source that a reference to a document is in."""
+
+
+class NoSources:
+    """The index alone."""
+
+    @asynccontextmanager
+    async def searching(self, read: Read, _filters: Filters) -> AsyncIterator[Joined]:
+        yield Joined(read)
+
+    def concerns(self, _filters: Filters) -> bool:
+        return False
+
+    def of(self, _name: str) -> None:
+        return None
+
+    def find(self, _reference: str) -> None:
+        return None
 
 
 class TermWeights(NamedTuple):
@@ -45,8 +144,9 @@ class TermWeights(NamedTuple):
 
 async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
     """Tell whether a source has one of the words."""
-    wanted = await read(lambda connection: _searchable(connection, words))
-    terms = wanted.terms() if wanted else []
+    clauses = parse_text(words)
+    wanted = await read(lambda c: lexical.expression_of(c, clauses))
+    terms = wanted.terms()
     counts = await asyncio.gather(*(source.count(terms) for source in sources))
     return any(n for counted in counts if counted for n in counted.frequencies.values())
 
@@ -61,12 +161,8 @@ async def search_words(
     min_score: float = 0.0,
     prefix_last_term: bool = False,
 ) -> LexicalResult:
-    """Do as `lexical.search`, over all indexes. The result has no analysers, because only one thread may use them."""
-
-    def build(connection: Connection) -> Expression:
-        analyzers = lexical.analyzers_of_index(connection)
-        return lexical.expression_in(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
-
+    """Do as `lexical.search`, over all indexes."""
+    build = partial(lexical.expression_in, clauses=clauses, prefix_last_term=prefix_last_term, is_joint=True)
     wanted = await read(build)
     weights = await _weigh(read, sources, wanted.terms())
     worth = weights.worth_reading(thorough=False)
@@ -77,7 +173,7 @@ async def search_words(
     shares = lexical.as_shares(ranked[:limit], lexical.greatest(wanted, weights.terms, weights.documents))
     total = sum(part.total for part in found)
     elsewhere = [each.id for part in found[1:] for each in part.ranked]
-    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, [], elsewhere)
+    return LexicalResult([share for share in shares if share.score >= min_score], total, wanted, elsewhere)
 
 
 async def search_vectors(
@@ -104,8 +200,7 @@ async def survey_words(
     """Do as `retrieval.survey_words`, over all indexes. Raises QuerySyntaxError."""
 
     def build(connection: Connection) -> list[tuple[QueryLine, Expression]]:
-        analyzers = lexical.analyzers_of_index(connection)
-        return [(line, wanted) for line in lines if line.is_lexical for wanted in _built(line, analyzers)]
+        return [(line, wanted) for line in lines if line.is_lexical for wanted in _built(connection, line)]
 
     return [(line, await _surveyed(read, sources, wanted, filters)) for line, wanted in await read(build)]
 
@@ -119,18 +214,14 @@ async def retrieve(
     vectors: QueryVectors | None,
     filters: Filters,
     *,
-    pool: int,
-    knowledge: RetrievalFacts,
+    language: str | None = None,
+    readability: ReadabilityOf = lambda _: None,
 ) -> Retrieved:
     """As `retrieval.retrieve`, over all indexes."""
     rows = [vectors.row(number) for number in range(len(vector_lines))] if vectors else []
-    first = retrieval.first_by_words(words, pool)
-    here = read(
-        lambda connection: retrieval.survey_meanings(
-            connection, local, words, vector_lines, vectors, filters, pool=pool
-        )
-    )
-    there = (source.meanings(rows, _own(source, first, vector_lines), pool) for source in sources) if rows else ()
+    first = retrieval.first_by_words(words)
+    here = read(lambda connection: retrieval.survey_meanings(connection, local, words, vector_lines, vectors, filters))
+    there = (source.meanings(rows, _own(source, first, vector_lines), POOL) for source in sources) if rows else ()
     meanings, asked = await asyncio.gather(here, asyncio.gather(*there))
     found = [meant for meant in asked if meant is not None]
     merged = [
@@ -139,14 +230,7 @@ async def retrieve(
     ]
     for meant in found:
         words = [(line, _with_scores(survey, more)) for (line, survey), more in zip(words, meant.words, strict=True)]
-    return await read(lambda connection: retrieval.gather(connection, words, merged, pool=pool, knowledge=knowledge))
-
-
-def _searchable(connection: Connection, words: str) -> Expression | None:
-    try:
-        return expression.build(parse_clauses(words), lexical.analyzers_of_index(connection))
-    except QuerySyntaxError:
-        return None
+    return await read(lambda connection: retrieval.gather(connection, words, merged, vectors, language, readability))
 
 
 def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:
@@ -155,10 +239,10 @@ def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[se
     return [own if line.is_original else set() for line in lines]
 
 
-def _built(line: QueryLine, analyzers: Sequence[Analyzer]) -> list[Expression]:
+def _built(connection: Connection, line: QueryLine) -> list[Expression]:
     """Return the expression of a line; nothing for a variant without words."""
     try:
-        return [expression.build(line.clauses, analyzers)]
+        return [lexical.expression_in(connection, line.clauses, is_joint=True)]
     except QuerySyntaxError:
         if line.is_original:
             raise
@@ -193,7 +277,7 @@ def _together(surveys: Sequence[SurveyedVectors]) -> SurveyedVectors:
         for other in others:
             first = first.plus(other)
         spreads[uri] = first
-        prominences.append(nearest_documents.prominence(first, ranked))
+        prominences.append(vector_search.prominence(first, ranked))
     known = [prominence for prominence in prominences if prominence is not None]
     return SurveyedVectors(ranked, max(known, default=None), spreads)
 

@@ -1,15 +1,27 @@
-"""What a query may spend on models: its budget, the result of each stage, and how fast models are on this machine."""
+"""What a query asks of models, and may spend on them: its budget, the result of each stage, how fast models are on this
+machine, and the vectors of the query.
+
+Embedding begins before it is known whether the words of a query are corrected, since it takes longer than that. Must
+not depend on models.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
-from typing import NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from typing import NamedTuple, Protocol, TypeVar
 
 from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError, RequestCancelled, ShuttingDown
+from gnod.models.readability import Readability, is_read_by_every_model, script_of
+from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.query.parsing import QueryLine
+from gnod.types import UnavailableModel
 
 T = TypeVar("T")
+ReadabilityOf = Callable[[str], Readability | None]
+"""Returns what a model can read, by its address; None: not measured. Called in a thread."""
 
 # The time that the other stages and the reply take.
 MARGIN_S = 0.05
@@ -67,8 +79,8 @@ class TimeBudget:
     def note(
         self, name: str, started: float, details: dict[str, object], *, why: str | None = None, ran: bool = True
     ) -> None:
-        """Record the result of a stage that began at `started`, a reading of `time.monotonic`."""
-        self.stages.append(Stage(name, ran, round((time.monotonic() - started) * 1000, 3), why, details))
+        """Record the result of a stage that began at `started`, a reading of `time.perf_counter`."""
+        self.stages.append(Stage(name, ran, milliseconds_since(started), why, details))
 
     async def within(self, model: str, work: Awaitable[T], limit_s: float | None = None) -> T:
         """Wait for a model until the limit, or as long as there is time. Raises Skipped with the reason."""
@@ -149,3 +161,85 @@ class Backoff:
         self._misses = 0 if in_time else self._misses + 1
         self._skips = min(2 ** (self._misses - 1), _MAX_SKIPPED) if self._misses else 0
         self._enough_s = 0.0 if in_time else _PLAINLY_MORE * limit_s
+
+
+class Embed(Protocol):
+    """Returns the vectors of queries, and below them those of passages, by each model that answers for a collection of
+    the filters. Raises GnoError."""
+
+    def __call__(self, queries: Sequence[str], passages: Sequence[str]) -> Awaitable[QueryVectors]: ...
+
+
+@asynccontextmanager
+async def ahead(embed: Embed, queries: Sequence[str], passages: Sequence[str]) -> AsyncIterator[Embed]:
+    """Begin to embed texts that will probably be asked for. Yields what returns their vectors, or those of other texts
+    if it is asked for these, and raises what `embed` raises."""
+    if not queries and not passages:
+        yield embed
+        return
+    begun = asyncio.ensure_future(embed(queries, passages))
+    # Retrieve the exception, because the caller may never ask for the vectors.
+    begun.add_done_callback(lambda task: task.cancelled() or task.exception())
+    expected = [*queries], [*passages]
+    await asyncio.sleep(0)  # send them before the other work begins
+
+    async def embedded(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
+        if begun.cancelled() or ([*queries], [*passages]) != expected:
+            return await embed(queries, passages)
+        return await begun
+
+    try:
+        yield embedded
+    finally:
+        begun.cancel()
+
+
+def vector_lines(lines: Sequence[QueryLine]) -> list[QueryLine]:
+    """Return the lines that have a vector, in the order of the vectors: questions, then passages."""
+    return sorted((line for line in lines if not line.is_lexical), key=lambda line: line.subquery.kind == "hyde")
+
+
+def embedded_texts(lines: Sequence[QueryLine]) -> tuple[list[str], list[str]]:
+    """Return the queries and the passages among the lines that have a vector."""
+    queries = [line.subquery.text for line in lines if line.subquery.kind == "vec"]
+    return queries, [line.subquery.text for line in lines if line.subquery.kind == "hyde"]
+
+
+async def embed_lines(
+    embed: Embed | UnavailableModel,
+    lines: Sequence[QueryLine],
+    readability: ReadabilityOf,
+    budget: TimeBudget,
+    stage: str,
+) -> QueryVectors | None:
+    """Return the vectors of the lines that have one; None, which the budget notes, if there are none."""
+    queries, passages = embedded_texts(lines)
+    if not queries and not passages:
+        return None
+    started = time.perf_counter()
+    try:
+        if isinstance(embed, UnavailableModel):
+            raise StageSkipped(embed.reason)
+        found = await budget.within("the embedding model", embed(queries, passages))
+        vectors = await _readable(found, "\n".join((*queries, *passages)), readability)
+    except StageSkipped as skipped:
+        budget.note(stage, started, {}, why=str(skipped), ran=False)
+        return None
+    details: dict[str, object] = {"models": sorted(vectors.rows), "texts": len(queries) + len(passages)}
+    budget.note(stage, started, details, why="; ".join(vectors.left_out) or None)
+    return vectors
+
+
+async def _readable(vectors: QueryVectors, text: str, readability: ReadabilityOf) -> QueryVectors:
+    """Leave out the models that cannot read the script of the query. Raises Skipped when none is left."""
+    script = script_of(text)
+    if is_read_by_every_model(None, script):
+        return vectors
+    # Run it in a thread: it may read a file, or measure the model.
+    known = {uri: await asyncio.to_thread(readability, uri) for uri in vectors.rows}
+    unread = [uri for uri, reads in known.items() if reads and not reads.can_read(text)]
+    kept = vectors.without(unread)
+    if not kept.rows:
+        named = f"the model {', '.join(unread)} cannot read this script ({str(script).lower()})"
+        raise StageSkipped(f"{named}: `gnoctl models list` shows what other models read")
+    return kept

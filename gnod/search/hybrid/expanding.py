@@ -30,7 +30,7 @@ async def variants(
 ) -> list[QueryLine]:
     """Return the searches that a model adds; the budget notes them, or why there are none. `surveys`: by keyword, of
     the query itself. `kept_s`: of the budget, for other stages. `on_begin`: called before the model writes."""
-    started = time.monotonic()
+    started = time.perf_counter()
     try:
         if query.is_structured:
             raise StageSkipped("the query itself says what to search")

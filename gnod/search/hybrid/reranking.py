@@ -1,16 +1,22 @@
 """A cross-encoder reads the best candidates: what it is shown, within which time, and what its scores change.
 
+It judges the meaning of a text, and may rank down the one that has the very name that was searched for: `E4711` is any
+code to it. An exact match is a fact, so a text with the words of the query as written keeps a minimum score.
+
 A reranking that runs out of time has read the first candidates. It orders those, and the others stay behind them in
 their order: a timeout half way never makes an order worse.
 """
 
 from __future__ import annotations
 
+import re
 import time
+import unicodedata
 from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
-from gnod.analysis.terms import Analyzer
+from gnod.analysis.stopwords import function_words
+from gnod.analysis.terms import Analyzer, is_unspaced, simplified
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import (
     FRAME_CHARACTERS,
@@ -21,11 +27,10 @@ from gnod.search.hybrid.budget import (
     ThroughputEstimate,
     TimeBudget,
 )
-from gnod.search.hybrid.exact_match import exact_terms, matched_fraction
 from gnod.search.keyword import lexical
-from gnod.search.keyword.marks import TermVariant
+from gnod.search.keyword.marks import TermVariant, joined_ranges
 from gnod.search.passages.best_passage import best_span
-from gnod.search.query.parsing import ParsedQuery
+from gnod.search.query.parsing import Clause, ParsedQuery
 from gnod.search.ranking.fusion import Fusion, with_least
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection, Read
@@ -37,6 +42,8 @@ SHARES = ((3, 0.75), (10, 0.60))
 SHARE_BELOW = 0.40
 # The minimum score of a text that contains all words of the query as written.
 FLOOR = 0.30
+# C must not match C++ or C#.
+_SUFFIX = re.compile(r"\+\+|#(?!\w)")
 _UNREAD: dict[str, float] = {}
 
 
@@ -48,14 +55,6 @@ class Reranked(NamedTuple):
     tokens: int
     plan: RerankPlan | None
     reason: str | None
-
-
-class _RerankText(NamedTuple):
-    """The part of a document that the reranker reads. `matched`: the fraction of the query's words in its whole
-    text."""
-
-    shown: str
-    matched: float
 
 
 async def rerank_within_budget(
@@ -106,13 +105,14 @@ async def rerank(
     """Return the documents in the order that the reranker's scores of the first candidates give. Documents behind them
     follow in their order, and all if nothing was read; the budget notes why. `floor`: a text with the query's own words
     keeps a minimum score."""
-    started = time.monotonic()
-    first, texts = fusion.ranked[:candidates], list[_RerankText]()
+    started = time.perf_counter()
+    first, matched = fusion.ranked[:candidates], list[float]()
 
     async def load(plan: RerankPlan) -> list[str]:
         chosen = first[: plan.documents]
-        texts.extend(await read(lambda connection: _texts(connection, query, chosen, plan.characters)))
-        return [text.shown for text in texts]
+        texts = await read(lambda connection: _texts(connection, query, chosen, plan.characters))
+        matched.extend(fraction for _, fraction in texts)
+        return [shown for shown, _ in texts]
 
     try:
         if len(first) < 2:
@@ -130,15 +130,15 @@ async def rerank(
         given = {"documents": len(done.scores), "characters": done.plan.characters, "tokens": done.tokens}
         details = {"model": reranker.uri, **given, "floor": floor}
     budget.note("rerank", started, details, why=done.reason, ran=bool(done.scores))
-    return _reordered(fusion, done.scores, texts, floor=floor)
+    return _reordered(fusion, done.scores, matched, floor=floor)
 
 
-def _reordered(fusion: Fusion, scores: Sequence[float], texts: Sequence[_RerankText], *, floor: bool) -> Fusion:
+def _reordered(fusion: Fusion, scores: Sequence[float], matched: Sequence[float], *, floor: bool) -> Fusion:
     if not scores:
         return fusion
     added = [
-        {"rerank": score, "matched": text.matched, "floor": FLOOR * text.matched * floor}
-        for score, text in zip(scores, texts, strict=False)
+        {"rerank": score, "matched": fraction, "floor": FLOOR * fraction * floor}
+        for score, fraction in zip(scores, matched, strict=False)
     ]
     blended = blend(
         [each.score for each in fusion.ranked], [max(each["rerank"], each["floor"]) for each in added], fusion.least
@@ -189,19 +189,14 @@ def excerpt(
     if len(places) == 2 and places[0][0] <= places[1][0] and places[1][1] <= min(places[0][1], places[0][0] + room):
         places.pop()
     each = room // len(places)
-    ranges = sorted(_widened(text, *place, each) for place in places)
-    merged = [ranges[0]]
-    for start, end in ranges[1:]:
-        if start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return "\n…\n".join(text[start:end].strip() for start, end in merged)
+    ranges = joined_ranges(_widened(text, *place, each) for place in places)
+    return "\n…\n".join(text[start:end].strip() for start, end in ranges)
 
 
 def _texts(
     connection: Connection, query: ParsedQuery, chosen: Sequence[RankedDocument], room: int
-) -> list[_RerankText]:
+) -> list[tuple[str, float]]:
+    """Return what the reranker reads of each document, and the fraction of the query's words in its whole text."""
     analyzers = lexical.analyzers_of_index(connection)
     query_terms = lexical.query_terms(query.question_terms, analyzers)
     exact = exact_terms(query.exact, analyzers)
@@ -214,7 +209,7 @@ def _texts(
         head = "" if text.lstrip("# ").startswith(title) else f"{title}\n"
         span = each.span and (each.span.start, each.span.end)
         body = excerpt(text, max(room - len(head), 1), span=span, query_terms=query_terms, analyzers=analyzers)
-        texts.append(_RerankText(head + body, matched_fraction(f"{title}\n{text}", exact)))
+        texts.append((head + body, matched_fraction(f"{title}\n{text}", exact)))
     return texts
 
 
@@ -230,3 +225,54 @@ def _widened(text: str, start: int, end: int, room: int) -> tuple[int, int]:
     line = text.find("\n", low, start) + 1 if low else 0
     low = line or low
     return low, min(len(text), low + room)
+
+
+def exact_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[str]:
+    """Return what of a query may occur in a text as written: its phrases and its words without function words, folded,
+    each once, without exclusions.
+
+    >>> exact_terms([Clause("blue green", is_phrase=True), Clause("Node.js")], [Analyzer("en")])
+    ['blue green', 'node.js']
+    """
+    clauses = [clause for clause in clauses if not clause.is_negated]
+    units = [unit for clause in clauses if not clause.is_phrase for unit in analyzers[0].units(clause.text)]
+    words = [word for unit in units for word in (unit.parts if unit.unspaced else (unit.surface,))]
+    dropped = function_words(words, [analyzer.language for analyzer in analyzers])
+    phrases = [clause.text for clause in clauses if clause.is_phrase]
+    kept = [word for word in words if word.lower() not in dropped]
+    return list(dict.fromkeys(_folded(text) for text in (*phrases, *kept)))
+
+
+def matched_fraction(text: str, terms: Sequence[str]) -> float:
+    """Return the share of the terms that occur in the text, in [0, 1]: as whole words ("how" is not in "show"), in
+    unspaced scripts anywhere. 0 without terms."""
+    if not terms:
+        return 0.0
+    folded = _folded(text)
+    return sum(_occurs(term, folded) for term in terms) / len(terms)
+
+
+def _occurs(term: str, folded: str) -> bool:
+    place = folded.find(term)
+    while place >= 0:
+        end = place + len(term)
+        starts = place == 0 or not _continues(folded[place - 1], term[0])
+        ends = end == len(folded) or not (_continues(folded[end], term[-1]) or _SUFFIX.match(folded, end))
+        if starts and ends:
+            return True
+        place = folded.find(term, place + 1)
+    return False
+
+
+def _continues(neighbour: str, edge: str) -> bool:
+    """Tell whether a letter beside the edge of a term makes it part of a longer word. A mark is part of one too: the
+    vowels of Hindi are."""
+    return _is_of_a_word(neighbour) and _is_of_a_word(edge) and not is_unspaced(edge)
+
+
+def _is_of_a_word(character: str) -> bool:
+    return unicodedata.category(character)[0] in "LMN"
+
+
+def _folded(text: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", text).casefold().translate(simplified()).split())

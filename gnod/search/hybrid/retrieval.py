@@ -6,26 +6,23 @@ Runs on one connection, in one snapshot. Must not depend on models, reranking or
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from itertools import chain, islice
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
-from gnod.models.readability import Readability, Unrelated, script_of
+from gnod.models.readability import Unrelated, script_of
+from gnod.search.hybrid.budget import ReadabilityOf
 from gnod.search.keyword import lexical
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.meaning import vector_search
-from gnod.search.meaning.candidate_documents import Spread
-from gnod.search.meaning.nearest_documents import Nearest, SurveyedVectors
-from gnod.search.meaning.vector_search import QueryVectors, Rows
+from gnod.search.meaning.vector_search import Nearest, QueryVectors, SurveyedVectors
 from gnod.search.query.parsing import QueryLine
-from gnod.search.ranking import fusion, trust
-from gnod.search.ranking.distinct import Representatives, representatives
-from gnod.search.ranking.fusion import Fusion, RetrieverResults, Trust
-from gnod.search.ranking.ranked import RankedDocument
-from gnod.search.ranking.trust import Facts, QueryFacts, Reader, is_loose
+from gnod.search.ranking import fusion
+from gnod.search.ranking.fusion import Facts, Fusion, Reader, RetrieverResults, Trust, is_loose
+from gnod.search.ranking.ranked import RankedDocument, representatives
 from gnod.store.connection import Connection
 from gnod.store.tables import documents, learned_factors
 from gnod.store.tables.filters import Filters
@@ -37,8 +34,6 @@ POOL = 100
 # The keyword score of a document behind this depth is estimated by the mean of all behind it.
 LEXICAL_DEPTH = 2000
 
-ReadabilityOf = Callable[[str], Readability | None]
-"""Returns what a model can read, by its address; None: not measured. Called in a thread."""
 Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
 Meanings = Sequence[tuple[QueryLine, SurveyedVectors]]
 
@@ -68,38 +63,6 @@ class Retrieved(NamedTuple):
         )
 
 
-class QueryMeaning(NamedTuple):
-    """What one vector of the query says: the `similarity` of documents, and by model the vector and the `spreads` of
-    its cosines."""
-
-    similarity: Mapping[int, float]
-    query: Mapping[str, Rows]
-    spreads: Mapping[str, Spread]
-
-    @classmethod
-    def of(
-        cls, ranked: Sequence[RankedDocument], query: Mapping[str, Rows], spreads: Mapping[str, Spread]
-    ) -> QueryMeaning:
-        return cls({each.id: each.score for each in ranked}, query, spreads)
-
-    def unrelated(self, model: str, readability: Readability, language: str | None) -> Unrelated | None:
-        """Return how near unrelated texts in a language are; None: not known."""
-        found, spread = readability.unrelated(self.query[model], language), self.spreads.get(model)
-        return found.within(spread.mean, spread.documents) if found and spread else found
-
-
-class RetrievalFacts(NamedTuple):
-    """Facts about the query and the models beside the words of the query. `language` of the query; None: not known.
-    `reader` of the model that serves a collection. `vectors`: of the lines; None: there is no vector search."""
-
-    language: str | None = None
-    reader: Reader = lambda _: None
-    vectors: QueryVectors | None = None
-
-
-_NOTHING_KNOWN = RetrievalFacts()
-
-
 def survey_words(
     connection: Connection, lines: Sequence[QueryLine], filters: Filters
 ) -> list[tuple[QueryLine, LexicalSurvey]]:
@@ -124,13 +87,13 @@ def retrieve(
     vectors: QueryVectors | None,
     filters: Filters,
     *,
-    pool: int = POOL,
-    knowledge: RetrievalFacts = _NOTHING_KNOWN,
+    language: str | None = None,
+    readability: ReadabilityOf = lambda _: None,
 ) -> Retrieved:
     """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`; None: no vector search.
-    `pool`: candidates of each line."""
-    surveys = survey_meanings(connection, nearest, words, vector_lines, vectors, filters, pool=pool)
-    return gather(connection, words, surveys, pool=pool, knowledge=knowledge)
+    `language` of the query; None: not known."""
+    meanings = survey_meanings(connection, nearest, words, vector_lines, vectors, filters)
+    return gather(connection, words, meanings, vectors, language, readability)
 
 
 def survey_meanings(
@@ -140,15 +103,13 @@ def survey_meanings(
     vector_lines: Sequence[QueryLine],
     vectors: QueryVectors | None,
     filters: Filters,
-    *,
-    pool: int = POOL,
 ) -> Meanings:
     """Return what each line finds by vector; an original line also says something of what the keywords found."""
     if vectors is None:
         return []
-    first = first_by_words(words, pool)
+    first = first_by_words(words)
     return [
-        (line, vector_search.survey(connection, nearest, vectors, number, filters, limit=pool, also=also))
+        (line, vector_search.survey(connection, nearest, vectors, number, filters, limit=POOL, also=also))
         for number, line in enumerate(vector_lines)
         for also in [first if line.is_original else set[int]()]
     ]
@@ -157,43 +118,42 @@ def survey_meanings(
 def gather(
     connection: Connection,
     words: Surveys,
-    surveys: Meanings,
-    *,
-    pool: int = POOL,
-    knowledge: RetrievalFacts = _NOTHING_KNOWN,
+    meanings: Meanings,
+    vectors: QueryVectors | None,
+    language: str | None,
+    readability: ReadabilityOf,
 ) -> Retrieved:
     """Return the evidence from the results of both retrievers, including those of joined indexes."""
     near: dict[int, RankedDocument] = {}
-    words, surveys = _one_of_each(connection, words, surveys)
-    first, named = first_by_words(words, pool), _named(words)
-    for _, found in surveys:
+    words, meanings = _one_of_each(connection, words, meanings)
+    first = first_by_words(words)
+    for _, found in meanings:
         for each in found.ranked:
             if each.id not in near or near[each.id].score < each.score:
                 near[each.id] = each
-    tops = first | {id_ for _, survey in words for id_ in islice(survey.scores, pool)}
+    tops = first | {id_ for _, survey in words for id_ in islice(survey.scores, POOL)}
     allowed = _allowed(connection, words, near.keys() | tops)
-    originals = {each.id for line, found in surveys if line.is_original for each in found.ranked} | first
+    originals = {each.id for line, found in meanings if line.is_original for each in found.ranked} | first
     facts = facts_of(connection, near.keys() | tops)
     coverage = max((survey.coverage for line, survey in words if line.is_original), default=1.0)
-    trusted = trust.of_documents(
-        facts, QueryFacts(knowledge.language, coverage), knowledge.reader, learned_factors.odds(connection)
-    )
+    reader = _reader_of(vectors, readability)
+    trusted = fusion.trusted(facts, language, coverage, reader, learned_factors.odds(connection))
     readable = allowed - {id_ for id_, each in trusted.items() if not each.vector}
-    evidence = [_lexical(line, survey, originals, allowed, pool) for line, survey in words]
-    evidence += [_vector(line, found, readable, pool) for line, found in surveys]
+    evidence = [_lexical(line, survey, originals, allowed) for line, survey in words]
+    evidence += [_vector(line, found, readable) for line, found in meanings]
     return Retrieved(
         evidence,
         facts,
         trusted,
         {id_: each for id_, each in near.items() if id_ in readable},
         bm25=next((survey.scores for line, survey in words if line.is_original), {}),
-        similarity=next(({each.id: each.score for each in found.ranked} for _, found in surveys), {}),
-        named=named,
-        loose=_loose(connection, words, surveys, facts, knowledge),
+        similarity=next(({each.id: each.score for each in found.ranked} for _, found in meanings), {}),
+        named=_named(words),
+        loose=_loose(connection, words, meanings, facts, vectors, readability),
     )
 
 
-def reader_of(vectors: QueryVectors | None, readability: ReadabilityOf) -> Reader:
+def _reader_of(vectors: QueryVectors | None, readability: ReadabilityOf) -> Reader:
     """Return what the model that answers for a collection can read."""
     served = vectors.served if vectors else {}
     return lambda collection: readability(served[collection]) if collection in served else None
@@ -209,24 +169,30 @@ def facts_of(connection: Connection, ids: Collection[int]) -> dict[int, Facts]:
 def loose_documents(
     connection: Connection,
     queries: Sequence[Expression],
-    meant: Sequence[QueryMeaning],
+    meanings: Mapping[int, SurveyedVectors],
     facts: Mapping[int, Facts],
-    served: Mapping[str, str],
-    reader: Reader,
+    vectors: QueryVectors,
+    readability: ReadabilityOf,
 ) -> set[int]:
     """Return those of the documents in `facts` that are only loosely similar to all the queries. Nothing is said of
-    collections whose model was not measured. `served`: as in QueryVectors."""
+    collections whose model was not measured. `meanings`: by the row of the vectors."""
+    reader = _reader_of(vectors, readability)
     measured = {name: known for name in {each.collection for each in facts.values()} if (known := reader(name))}
     ids = [id_ for id_, each in facts.items() if each.collection in measured]
     shares = [lexical.shares(connection, wanted, ids) for wanted in queries]
+    similarities = {number: {each.id: each.score for each in found.ranked} for number, found in meanings.items()}
 
     @cache
     def unrelated(number: int, collection: str, language: str | None) -> Unrelated | None:
-        return meant[number].unrelated(served[collection], measured[collection], language)
+        """Return how near unrelated texts in a language are; None: not known."""
+        model = vectors.served[collection]
+        found = measured[collection].unrelated(vectors.rows[model][number], language)
+        spread = meanings[number].spreads.get(model)
+        return found.within(spread.mean, spread.documents) if found and spread else found
 
     def nearness(id_: int) -> float | None:
         _, collection, language, _ = facts[id_]
-        cosines = [(n, 2 * each.similarity[id_] - 1) for n, each in enumerate(meant) if id_ in each.similarity]
+        cosines = [(number, 2 * found[id_] - 1) for number, found in similarities.items() if id_ in found]
         scales = [(scale, cosine) for n, cosine in cosines if (scale := unrelated(n, collection, language))]
         return max((scale.nearness(cosine) for scale, cosine in scales), default=None)
 
@@ -271,9 +237,9 @@ def explained(found: Retrieved, fused: Fusion) -> dict[str, object]:
     }
 
 
-def first_by_words(words: Surveys, pool: int) -> set[int]:
+def first_by_words(words: Surveys) -> set[int]:
     """Return the documents that the keywords of the query itself find, and those that it names."""
-    found = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, pool)}
+    found = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, POOL)}
     return found | _named(words).keys()
 
 
@@ -281,48 +247,47 @@ def _named(words: Surveys) -> dict[int, float]:
     return {id_: says for line, survey in words if line.is_original for id_, says in survey.named.items()}
 
 
-def _one_of_each(connection: Connection, words: Surveys, surveys: Meanings) -> tuple[Surveys, Meanings]:
+def _one_of_each(connection: Connection, words: Surveys, meanings: Meanings) -> tuple[Surveys, Meanings]:
     """Name the same one of several copies in all rankings."""
     ids = chain.from_iterable(
-        (*(survey.scores for _, survey in words), *([each.id for each in found.ranked] for _, found in surveys))
+        (*(survey.scores for _, survey in words), *([each.id for each in found.ranked] for _, found in meanings))
     )
     shown = representatives(connection, ids)
-    if not shown.by_id:
-        return words, surveys
+    if not shown:
+        return words, meanings
     return (
         [(line, survey._replace(scores=_renamed_scores(survey.scores, shown))) for line, survey in words],
-        [(line, found._replace(ranked=_renamed(found.ranked, shown))) for line, found in surveys],
+        [(line, found._replace(ranked=_renamed(found.ranked, shown))) for line, found in meanings],
     )
 
 
 def _loose(
-    connection: Connection, words: Surveys, surveys: Meanings, facts: Mapping[int, Facts], knowledge: RetrievalFacts
+    connection: Connection,
+    words: Surveys,
+    meanings: Meanings,
+    facts: Mapping[int, Facts],
+    vectors: QueryVectors | None,
+    readability: ReadabilityOf,
 ) -> set[int]:
     """Draw no line for keywords alone."""
-    if (vectors := knowledge.vectors) is None:
-        return set()
     queries = [survey.expression for line, survey in words if line.is_original]
-    meant = [
-        QueryMeaning.of(found.ranked, vectors.row(number), found.spreads)
-        for number, (line, found) in enumerate(surveys)
-        if line.is_original
-    ]
-    return loose_documents(connection, queries, meant, facts, vectors.served, knowledge.reader) if meant else set()
+    meant = {number: found for number, (line, found) in enumerate(meanings) if line.is_original}
+    return loose_documents(connection, queries, meant, facts, vectors, readability) if vectors and meant else set()
 
 
-def _renamed_scores(scores: Mapping[int, float], shown: Representatives) -> dict[int, float]:
+def _renamed_scores(scores: Mapping[int, float], shown: Mapping[int, tuple[int, bool]]) -> dict[int, float]:
     renamed: dict[int, float] = {}
     for id_, score in scores.items():
-        renamed.setdefault(shown.of(id_), score)
+        renamed.setdefault(shown.get(id_, (id_, True))[0], score)
     return renamed
 
 
-def _renamed(ranked: Sequence[RankedDocument], shown: Representatives) -> list[RankedDocument]:
+def _renamed(ranked: Sequence[RankedDocument], shown: Mapping[int, tuple[int, bool]]) -> list[RankedDocument]:
     """A span holds in documents with the same text."""
     renamed: dict[int, RankedDocument] = {}
     for each in ranked:
-        id_ = shown.of(each.id)
-        same = each if shown.have_one_text(each.id, id_) else each._replace(span=None, unplaced=())
+        id_, has_same_text = shown.get(each.id, (each.id, True))
+        same = each if has_same_text else each._replace(span=None, unplaced=())
         before = renamed.setdefault(id_, same._replace(id=id_))
         if before.score < each.score:
             renamed[id_] = same._replace(id=id_)
@@ -337,11 +302,9 @@ def _allowed(connection: Connection, words: Surveys, ids: set[int]) -> set[int]:
     return ids
 
 
-def _lexical(
-    line: QueryLine, survey: LexicalSurvey, originals: set[int], allowed: set[int], depth: int
-) -> RetrieverResults:
+def _lexical(line: QueryLine, survey: LexicalSurvey, originals: set[int], allowed: set[int]) -> RetrieverResults:
     """Return keyword scores. For an original line, include the documents that vector search found."""
-    found = {id_: score for id_, score in islice(survey.scores.items(), depth) if id_ in allowed}
+    found = {id_: score for id_, score in islice(survey.scores.items(), POOL) if id_ in allowed}
     if not line.is_original or not found:
         return RetrieverResults("lexical", line.weight, found, len(found))
     others = ((survey.scores.get(id_, survey.beyond), id_) for id_ in originals & allowed - found.keys())
@@ -350,7 +313,7 @@ def _lexical(
     return RetrieverResults("lexical", line.weight, scores, len(found), survey.prominence)
 
 
-def _vector(line: QueryLine, found: SurveyedVectors, allowed: set[int], depth: int) -> RetrieverResults:
+def _vector(line: QueryLine, found: SurveyedVectors, allowed: set[int]) -> RetrieverResults:
     scores = {each.id: each.score for each in found.ranked if each.id in allowed}
     prominence = found.prominence if line.is_original else None
-    return RetrieverResults("vector", line.weight, scores, min(depth, len(scores)), prominence)
+    return RetrieverResults("vector", line.weight, scores, min(POOL, len(scores)), prominence)

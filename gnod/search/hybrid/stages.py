@@ -19,13 +19,20 @@ from gnod.models.readability import script_of
 from gnod.models.run.reranker import Reranker
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import across_indexes, expanding, reranking, retrieval
-from gnod.search.hybrid.budget import Backoff, Stage, ThroughputEstimate, TimeBudget
-from gnod.search.hybrid.embedding import Embed, embed_lines, vector_lines
-from gnod.search.hybrid.retrieval import POOL, ReadabilityOf, RetrievalFacts, Retrieved, Surveys
-from gnod.search.hybrid.sources import Source
+from gnod.search.hybrid.across_indexes import Source
+from gnod.search.hybrid.budget import (
+    Backoff,
+    Embed,
+    ReadabilityOf,
+    Stage,
+    ThroughputEstimate,
+    TimeBudget,
+    embed_lines,
+    vector_lines,
+)
+from gnod.search.hybrid.retrieval import Retrieved, Surveys
 from gnod.search.meaning import candidate_documents as candidates
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import ParsedQuery, QueryLine
 from gnod.search.ranking import fusion
 from gnod.search.ranking.fusion import Fusion
@@ -40,6 +47,8 @@ RERANK_SHARE = 0.4
 _TURNED_OFF = UnavailableModel("turned off")
 
 OnStage = Callable[[str], None]
+Searched = tuple[Surveys, Sequence[QueryLine], QueryVectors | None]
+"""The query by keyword, and the lines for vector search in the order of their vectors."""
 T = TypeVar("T")
 
 
@@ -129,14 +138,6 @@ async def present_search(
     return await _HybridSearch(dependencies, filters, options, on_stage).run(prepare, present)
 
 
-class _Searched(NamedTuple):
-    """The query by keyword, and the lines for vector search in the order of their vectors."""
-
-    words: Surveys
-    lines: Sequence[QueryLine]
-    vectors: QueryVectors | None
-
-
 class _HybridSearch:
     """One query while it runs."""
 
@@ -179,7 +180,7 @@ class _HybridSearch:
     async def _first_words(self, prepare: Prepare) -> tuple[ParsedQuery, Surveys]:
         """Return the query, and what the keywords of its lines find."""
         read, sources = self._dependencies.read, self._dependencies.sources
-        started = time.monotonic()
+        started = time.perf_counter()
 
         def prepared(connection: Connection) -> ParsedQuery:
             query = prepare(connection)
@@ -195,7 +196,7 @@ class _HybridSearch:
             query, surveys = await read(surveyed)
         else:
             query = await read(prepared)
-            surveys = await across_indexes.survey_words(read, sources, query.lines, self._filters)
+            surveys = await self._survey_words(query.lines)
         self._note_words("bm25", started, surveys)
         return query, surveys
 
@@ -214,61 +215,58 @@ class _HybridSearch:
         )
 
     def _leave_out(self, stage: str, model: UnavailableModel) -> None:
-        self._budget.note(stage, time.monotonic(), {}, why=model.reason, ran=False)
+        self._budget.note(stage, time.perf_counter(), {}, why=model.reason, ran=False)
 
     async def _embedded(self, lines: Sequence[QueryLine], stage: str) -> QueryVectors | None:
         given = (self._dependencies.embed, lines, self._dependencies.readability, self._budget, stage)
         return await embed_lines(*given)
 
-    async def _searched(self, words: Surveys, variants: Sequence[QueryLine]) -> _Searched:
+    async def _searched(self, words: Surveys, variants: Sequence[QueryLine]) -> Searched:
         """Search the keywords of the variants too, and add their vectors, of the same models as those of the query."""
         lines, vectors = vector_lines(self._query.lines), self._vectors
         if not variants:
-            return _Searched(words, lines, vectors)
+            return words, lines, vectors
         more = await self._embedded(variants, "embed variants") if vectors else None
         if vectors and more and more.rows.keys() == vectors.rows.keys():
             lines, vectors = [*lines, *vector_lines(variants)], vectors.joined(more)
-        return _Searched([*words, *await self._survey_words(variants, "bm25 variants")], lines, vectors)
+        started = time.perf_counter()
+        more_words = await self._survey_words(variants)
+        self._note_words("bm25 variants", started, more_words)
+        return [*words, *more_words], lines, vectors
 
-    async def _survey_words(self, lines: Sequence[QueryLine], stage: str) -> Surveys:
-        started = time.monotonic()
+    async def _survey_words(self, lines: Sequence[QueryLine]) -> Surveys:
         read, sources = self._dependencies.read, self._dependencies.sources
         if sources:
-            surveys: Surveys = await across_indexes.survey_words(read, sources, lines, self._filters)
-        else:
-            surveys = await read(lambda connection: retrieval.survey_words(connection, lines, self._filters))
-        self._note_words(stage, started, surveys)
-        return surveys
+            return await across_indexes.survey_words(read, sources, lines, self._filters)
+        return await read(lambda connection: retrieval.survey_words(connection, lines, self._filters))
 
     def _note_words(self, stage: str, started: float, surveys: Surveys) -> None:
         if surveys:
             self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
 
-    async def _retrieve(self, searched: _Searched) -> Fusion:
+    async def _retrieve(self, searched: Searched) -> Fusion:
         """Return what both retrievers find, as one ranking."""
         read, sources = self._dependencies.read, self._dependencies.sources
         if not sources:
             return await read(lambda connection: self._retrieved(connection, searched))
-        started = time.monotonic()
+        started = time.perf_counter()
+        readability = self._dependencies.readability
         given = (self._dependencies.nearest, sources, *searched, self._filters)
-        found = await across_indexes.retrieve(read, *given, pool=POOL, knowledge=self._knowledge(searched))
+        found = await across_indexes.retrieve(read, *given, language=self._language, readability=readability)
         return await read(lambda connection: self._fused(connection, found, started))
 
-    def _retrieved(self, connection: Connection, searched: _Searched) -> Fusion:
-        started = time.monotonic()
+    def _retrieved(self, connection: Connection, searched: Searched) -> Fusion:
+        started = time.perf_counter()
+        readability = self._dependencies.readability
         given = (self._dependencies.nearest, *searched, self._filters)
-        found = retrieval.retrieve(connection, *given, knowledge=self._knowledge(searched))
+        found = retrieval.retrieve(connection, *given, language=self._language, readability=readability)
         return self._fused(connection, found, started)
-
-    def _knowledge(self, searched: _Searched) -> RetrievalFacts:
-        reader = retrieval.reader_of(searched.vectors, self._dependencies.readability)
-        return RetrievalFacts(self._language, reader, searched.vectors)
 
     def _fused(self, connection: Connection, found: Retrieved, started: float) -> Fusion:
         """Fuse. Only what may be shown or reranked is described."""
         has_vectors = self._vectors is not None
         self._budget.note("knn", started, {}, why=None if has_vectors else "no vectors", ran=has_vectors)
-        started = time.monotonic()
+        started = time.perf_counter()
         first = max(self._options.limit, self._options.candidates if self._reranks else 0)
         fused = retrieval.fuse(found, self._options.fusion, first, loose=self._options.loose)
         details = {"method": self._options.fusion, "documents": len(fused.ranked), "language": self._language}
@@ -295,11 +293,10 @@ class _HybridSearch:
         """Return the best documents."""
         if isinstance(self._reranker, UnavailableModel):
             self._leave_out("rerank", self._reranker)
-        ranked = fused.ranked
-        vectors = self._vectors
-        result = HybridResult(
+        ranked, vectors, least = fused.ranked, self._vectors, self._options.min_score
+        return HybridResult(
             self._query,
-            ranked[: self._options.limit],
+            [each for each in ranked[: self._options.limit] if fusion.with_least(each.score, fused.least) >= least],
             len(ranked),
             self._budget.stages,
             vectors,
@@ -308,9 +305,6 @@ class _HybridSearch:
             least=fused.least,
             loose=fused.loose,
         )
-        least = self._options.min_score
-        enough = [each for each, shown in zip(result.ranked, result.shown(), strict=True) if shown.score >= least]
-        return result._replace(ranked=enough)
 
 
 def _language_of(query: str) -> str | None:

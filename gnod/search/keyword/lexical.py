@@ -12,7 +12,6 @@ from itertools import islice
 from math import log, sqrt
 from operator import itemgetter
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.terms import Analyzer
@@ -20,12 +19,10 @@ from gnod.errors import QuerySyntaxError
 from gnod.search.keyword import expression, windows
 from gnod.search.keyword.expression import Expression
 from gnod.search.keyword.marks import TermVariant
-from gnod.search.keyword.windows import Window
 from gnod.search.query.parsing import Clause
 from gnod.search.ranking import fusion
-from gnod.search.ranking.distinct import without_copies
-from gnod.search.ranking.ranked import RankedDocument
-from gnod.store.connection import Connection, by_id, languages_beside
+from gnod.search.ranking.ranked import RankedDocument, without_copies
+from gnod.store.connection import Connection, by_id, languages_beside, until_changed
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, documents
 from gnod.store.tables.filters import Filters
@@ -56,7 +53,6 @@ class LexicalResult(NamedTuple):
     ranked: list[RankedDocument]
     total: int
     expression: Expression
-    analyzers: list[Analyzer]
     elsewhere: Sequence[int] = ()
 
 
@@ -92,11 +88,6 @@ class Part(NamedTuple):
     in_path: set[int]
 
 
-class _ScoredHits(NamedTuple):
-    id: int
-    score: float
-
-
 class _FoundDocuments(NamedTuple):
     """`scores`, best first, each content once: `bm25`, with the bonus for those that have every word, which are in
     `whole`. `total`: how many documents match."""
@@ -118,12 +109,11 @@ def search(
 ) -> LexicalResult:
     """Return the best `limit` documents; components `bm25`, `every_word` and, of long documents, `window`. Scores are
     shares of the greatest score that the query allows, and do not depend on `limit`. Raises QuerySyntaxError."""
-    analyzers = analyzers_of_index(connection)
-    wanted = expression_in(connection, clauses, analyzers, prefix_last_term=prefix_last_term)
+    wanted = expression_in(connection, clauses, prefix_last_term=prefix_last_term)
     terms = fulltext.weigh(connection, wanted.terms())
     found = rank(connection, wanted, terms, filters, limit=limit)
     shares = as_shares(found.ranked, greatest(wanted, terms, fulltext.size(connection)))
-    return LexicalResult([r for r in shares if r.score >= min_score], found.total, wanted, analyzers)
+    return LexicalResult([r for r in shares if r.score >= min_score], found.total, wanted)
 
 
 def rank(
@@ -146,7 +136,7 @@ def rank(
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
     """Return the best `depth` documents for fusion with another ranking, whose vectors are of passages: windows add
     nothing to that. Raises QuerySyntaxError."""
-    wanted = expression_in(connection, clauses, analyzers_of_index(connection), prefix_last_term=False)
+    wanted = expression_in(connection, clauses)
     terms = fulltext.weigh(connection, wanted.terms())
     return surveyed([survey_part(connection, wanted, terms, filters, depth=depth)], wanted)
 
@@ -228,43 +218,49 @@ def all_matches(connection: Connection, wanted: Expression, filters: Filters, li
     return fulltext.ids(connection, tuple(wanted.phrases()), wanted.conditions(filters), limit)
 
 
-def expression_of(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
+def expression_of(connection: Connection, clauses: Sequence[Clause]) -> Expression:
     """Return what is searched for; an empty expression where there is nothing to search for."""
+    return _expression(clauses, analyzers_of_index(connection))
+
+
+def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[list[TermVariant]]:
+    """Return the variants of each word, for marking a text."""
+    return _expression(clauses, analyzers).query_terms()
+
+
+def _expression(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Expression:
     try:
         return expression.build(clauses, analyzers)
     except QuerySyntaxError:
         return Expression([], [], [])
 
 
-def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[list[TermVariant]]:
-    """Return the variants of each word, for marking a text."""
-    return expression_of(clauses, analyzers).query_terms()
-
-
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
     """Return one analyser for each language of the index, and of those beside it: a query is too short to detect its
     own. Only the calling thread may use them."""
-    (version,) = connection.execute("PRAGMA data_version").fetchone() or (0,)
-    known = _languages.get(connection)
-    if known is None or known[0] != version:
-        held = {stemming_language(language) for language in documents.distinct_languages(connection)}
-        known = _languages[connection] = (version, sorted(held | {DEFAULT_LANGUAGE}))
     beside = {stemming_language(each) for each in languages_beside(connection)}
-    return [_analyzer(language) for language in (sorted({*known[1], *beside}) if beside else known[1])]
+    return [_analyzer(language) for language in sorted(_languages(connection) | beside)]
+
+
+@until_changed
+def _languages(connection: Connection) -> set[str]:
+    return {stemming_language(language) for language in documents.distinct_languages(connection)} | {DEFAULT_LANGUAGE}
 
 
 def expression_in(
-    connection: Connection, clauses: Sequence[Clause], analyzers: Sequence[Analyzer], *, prefix_last_term: bool
+    connection: Connection, clauses: Sequence[Clause], *, prefix_last_term: bool = False, is_joint: bool = False
 ) -> Expression:
-    """Return what is searched for. Raises QuerySyntaxError."""
+    """Return what is searched for: of spellings, those that occur, unless the search `is_joint`, over other indexes
+    too. Raises QuerySyntaxError."""
+    analyzers = analyzers_of_index(connection)
     occurs = fulltext.occurring(connection)
     language = expression.own_language(clauses)
     is_new = language is not None and language not in {analyzer.language for analyzer in analyzers}
     build = partial(expression.build, clauses, analyzers, own=_analyzer(language) if language and is_new else None)
-    wanted = build().with_spellings(occurs)
+    wanted = build() if is_joint else build().with_spellings(occurs)
     if not prefix_last_term:
         return wanted
-    longer = build(prefix_last_term=True).with_spellings(occurs)
+    longer = build(prefix_last_term=True) if is_joint else build(prefix_last_term=True).with_spellings(occurs)
     added = {v for word in longer.words for v in word.variants} - {v for word in wanted.words for v in word.variants}
     few = all(fulltext.frequency_of_phrase(connection, phrase) <= _MAX_PREFIX_MATCHES for phrase in added)
     return longer if few else wanted
@@ -306,7 +302,8 @@ def _distinct_scores(
         scores = sorted(raised, key=_SCORE, reverse=True)  # the sort is stable: ties stay in docid order
     if not copies.exist(connection):
         return dict(scores)
-    return dict(without_copies(connection, list(map(_ScoredHits._make, scores))))
+    ranked = [RankedDocument(id_, score, None, {}) for id_, score in scores]
+    return {each.id: each.score for each in without_copies(connection, ranked)}
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:
@@ -358,7 +355,7 @@ def _prominence(found: fulltext.Survey, best: float) -> float:
     return fusion.prominence(sqrt(best), mean, sqrt(variance))
 
 
-def _with_windows(found: _FoundDocuments, near: Mapping[int, Window], limit: int) -> list[RankedDocument]:
+def _with_windows(found: _FoundDocuments, near: Mapping[int, float], limit: int) -> list[RankedDocument]:
     """Return the best `limit` documents. `near`: the best windows of those that are long."""
     scores = found.scores
     if near:
@@ -367,23 +364,23 @@ def _with_windows(found: _FoundDocuments, near: Mapping[int, Window], limit: int
     return [_ranked(found, id_, score, near.get(id_)) for id_, score in islice(scores.items(), limit)]
 
 
-def _ranked(found: _FoundDocuments, id_: int, score: float, window: Window | None) -> RankedDocument:
+def _ranked(found: _FoundDocuments, id_: int, score: float, window: float | None) -> RankedDocument:
     components = {"bm25": found.bm25[id_], "every_word": float(id_ in found.whole)}
     if window is not None:
-        components["window"] = window.score
+        components["window"] = window
     return RankedDocument(id_, score, None, components)
 
 
 def _best_windows(
     connection: Connection, candidates: Sequence[int], terms: Sequence[fulltext.Weighed]
-) -> dict[int, Window]:
+) -> dict[int, float]:
     """Return the best windows of the long candidates. A single word has no neighbours, so it has no windows."""
     least = windows.NEGLIGIBLE * max((term.weight for term in terms), default=0.0)
     heavy = [term for term in terms if term.weight >= least]
     if len(heavy) < 2:
         return {}
     long = fulltext.with_long_bodies(connection, candidates, windows.LONG)
-    return windows.best_windows([windows.TermPlaces(term.weight, _places(connection, term, long)) for term in heavy])
+    return windows.best_windows([(term.weight, _places(connection, term, long)) for term in heavy])
 
 
 def _places(connection: Connection, term: fulltext.Weighed, among: Sequence[int]) -> list[tuple[int, bytes]]:
@@ -401,5 +398,3 @@ def _analyzer(language: str) -> Analyzer:
 
 
 _per_thread = threading.local()
-# SQLite's data_version and the languages that the index had then, by connection
-_languages: WeakKeyDictionary[Connection, tuple[int, list[str]]] = WeakKeyDictionary()

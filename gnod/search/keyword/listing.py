@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from gnod.search.keyword import lexical
+from gnod.search.keyword.lexical import Matches
 from gnod.search.query.parsing import Clause
-from gnod.search.ranking.distinct import without_copies
-from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.ranking.ranked import RankedDocument, without_copies
 from gnod.store.connection import Connection
 from gnod.store.tables import copies
 from gnod.store.tables.filters import Condition, Filters
@@ -16,23 +15,17 @@ from gnod.store.tables.filters import Condition, Filters
 _DEEPER = 4
 
 
-class ListedDocuments(NamedTuple):
-    """`total`: all documents that pass, copies counted once."""
-
-    ranked: list[RankedDocument]
-    total: int
-
-
-def newest(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> ListedDocuments:
-    """Return the newest `limit` documents with none of the excluded words, each content once, with the score 1."""
+def newest(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> Matches:
+    """Return the newest `limit` documents with none of the excluded words, each content once, with the score 1; and how
+    many there are."""
     depth = limit
     while True:
         found = [RankedDocument(id_, 1.0, None, {}) for id_ in ids(connection, excluded, filters, limit=depth)]
         ranked = without_copies(connection, found)[:limit]
         if len(found) < depth:
-            return ListedDocuments(ranked, len(ranked))
+            return Matches(ranked, len(ranked))
         if len(ranked) == limit:
-            return ListedDocuments(ranked, _count(connection, excluded, filters))
+            return Matches(ranked, _count(connection, excluded, filters))
         depth *= _DEEPER
 
 
@@ -52,7 +45,7 @@ def _count(connection: Connection, excluded: Sequence[Clause], filters: Filters)
 
 def _without(connection: Connection, excluded: Sequence[Clause], filters: Filters) -> Filters:
     phrases = [Clause(clause.text, is_phrase=True) for clause in excluded]
-    found = lexical.expression_of(phrases, lexical.analyzers_of_index(connection)).required
+    found = lexical.expression_of(connection, phrases).required
     if not found:
         return filters
     any_of = " OR ".join(phrase.expression for phrase in found)

@@ -225,7 +225,7 @@ class TermFinder:
     def _stretches(self, needles: _Needles, near: Iterable[Mark]) -> list[tuple[int, int]]:
         """Return where to look: everywhere; for frequent needles near the marks of rarer ones, if there are any."""
         if len(self._places_of(needles)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
-            return _stretches(sorted(starts), WINDOW_CHARACTERS)
+            return _around(starts, WINDOW_CHARACTERS)
         return [(0, len(self._text))]
 
     def _find(
@@ -234,7 +234,7 @@ class TermFinder:
         """Return the ranges of a variant's words. `most`: in each stretch."""
         if len(variant) == 1:
             return self._places(variant[0], stretches, most)
-        around = _stretches(self._starts(_needles(variant), stretches, most), _MAX_VARIANT_CHARACTERS)
+        around = _around(self._starts(_needles(variant), stretches, most), _MAX_VARIANT_CHARACTERS)
         return self._chains([self._places(term, around, most) for term in variant])
 
     def _chains(self, places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
@@ -417,16 +417,20 @@ def _pattern_of(needles: _Needles) -> re.Pattern[str]:
 _pattern = Computed(_pattern_of).__getitem__
 
 
-def _stretches(places: Sequence[int], reach: int) -> list[tuple[int, int]]:
-    """Return the ranges around sorted places, joined where they touch."""
-    stretches: list[tuple[int, int]] = []
-    for place in places:
-        low, high = max(place - reach, 0), place + reach
-        if stretches and low <= stretches[-1][1]:
-            stretches[-1] = (stretches[-1][0], high)
+def joined_ranges(ranges: Iterable[tuple[int, int]], *, touching: bool = True) -> list[tuple[int, int]]:
+    """Return the ranges in order. Those that overlap become one, and, where `touching`, also those that touch."""
+    found: list[tuple[int, int]] = []
+    for start, end in sorted(ranges):
+        if found and (start < found[-1][1] or (touching and start == found[-1][1])):
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
         else:
-            stretches.append((low, high))
-    return stretches
+            found.append((start, end))
+    return found
+
+
+def _around(places: Iterable[int], reach: int) -> list[tuple[int, int]]:
+    """Return the ranges around places."""
+    return joined_ranges((max(place - reach, 0), place + reach) for place in places)
 
 
 def _from(places: Sequence[tuple[int, int]], start: int) -> Sequence[tuple[int, int]]:

@@ -32,17 +32,6 @@ class Symbol(NamedTuple):
     name: str
 
 
-class _SymbolMatch(NamedTuple):
-    score: float
-    place: DefinitionSite
-
-    @property
-    def order(self) -> tuple[float, int, int]:
-        """Exact names first; then outer definitions, and short names."""
-        found = self.place.definition
-        return -self.score, found.path.count(">") + bool(found.path), len(found.name)
-
-
 def symbol(text: str) -> Symbol | None:
     """Return what a value asks for; None for one without a name."""
     names = [name.casefold() for name in _SEPARATORS.split(text.strip().removesuffix("()").strip("*")) if name]
@@ -51,7 +40,7 @@ def symbol(text: str) -> Symbol | None:
 
 def defining(connection: Connection, wanted: Symbol) -> Condition:
     """Return the condition that a document defines the symbol."""
-    return Condition("1").with_ids({match.place.document_id for match in _matches(connection, wanted)})
+    return Condition("1").with_ids({place.document_id for _, place in _matches(connection, wanted)})
 
 
 def with_definitions(
@@ -66,8 +55,8 @@ def with_definitions(
 def _defining_documents(
     connection: Connection, wanted: Sequence[Symbol], filters: Filters
 ) -> dict[int, RankedDocument]:
-    matches = sorted((match for each in wanted for match in _matches(connection, each)), key=lambda match: match.order)
-    passing = documents.passing(connection, {match.place.document_id for match in matches}, filters)
+    matches = sorted((match for each in wanted for match in _matches(connection, each)), key=_order)
+    passing = documents.passing(connection, {place.document_id for _, place in matches}, filters)
     found: dict[int, RankedDocument] = {}
     for score, (document_id, definition) in matches:
         if document_id in passing and document_id not in found:
@@ -77,14 +66,21 @@ def _defining_documents(
     return found
 
 
-def _matches(connection: Connection, wanted: Symbol) -> Iterator[_SymbolMatch]:
+def _order(match: tuple[float, DefinitionSite]) -> tuple[float, int, int]:
+    """Exact names first; then outer definitions, and short names."""
+    score, (_, found) = match
+    return -score, found.path.count(">") + bool(found.path), len(found.name)
+
+
+def _matches(connection: Connection, wanted: Symbol) -> Iterator[tuple[float, DefinitionSite]]:
+    """Yield the definitions of a symbol, with their scores."""
     parts = _parts(wanted.name)
     for place in definitions.named(connection, wanted.name, max(parts, key=len, default=wanted.name), _MOST):
         if _is_in(place, wanted.path):
             if place.definition.name.casefold() == wanted.name:
-                yield _SymbolMatch(EXACT, place)
+                yield EXACT, place
             elif parts and set(parts) <= set(_parts(place.definition.name)):
-                yield _SymbolMatch(IN_PART, place)
+                yield IN_PART, place
 
 
 def _is_in(place: DefinitionSite, path: tuple[str, ...]) -> bool:

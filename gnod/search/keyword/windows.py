@@ -7,10 +7,8 @@ other things. So the score of the best window of WINDOW terms also counts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnod import bm25
 
@@ -24,87 +22,43 @@ NEGLIGIBLE = 0.15
 _BLOCK = WINDOW // 2
 
 
-class TermPlaces(NamedTuple):
-    """Where a term of a query occurs: of each document, the positions of each of its phrases, as unsigned 32-bit
-    integers."""
-
-    weight: float
-    positions: Sequence[tuple[int, bytes]]
+TermPlaces = tuple[float, Sequence[tuple[int, bytes]]]
+"""The weight of a term, and where it occurs: of each document, the positions of each of the term's phrases, as unsigned
+32-bit integers."""
 
 
-class Window(NamedTuple):
-    """`start`: the position of its first term."""
-
-    score: float
-    start: int
-
-
-def best_windows(terms: Sequence[TermPlaces]) -> dict[int, Window]:
-    """Return the best window of each document, the first of equals. Windows begin at every half window."""
-    found = [_FoundBlocks.of(term) for term in terms if term.positions]
-    if not found:
-        return {}
+def best_windows(terms: Sequence[TermPlaces]) -> dict[int, float]:
+    """Return the score of the best window of each document. Windows begin at every half window."""
+    numbers = {id_: number for number, id_ in enumerate(dict.fromkeys(id_ for _, places in terms for id_, _ in places))}
+    last, found = np.zeros(len(numbers), np.int64), []
+    for weight, places in terms:
+        positions = np.frombuffer(b"".join([data for _, data in places]), np.uint32)
+        lengths = [len(data) // positions.itemsize for _, data in places]
+        owners = np.repeat(np.asarray([numbers[id_] for id_, _ in places], np.int64), lengths)
+        blocks = (positions // _BLOCK).astype(np.int64)
+        np.maximum.at(last, owners, blocks)
+        found.append((weight, owners, blocks))
     # The blocks of all documents in one row, with an empty one after each document. No window begins there, so none
     # reaches into the next document.
-    blocks: dict[int, int] = {}
-    for each in found:
-        for document, last in each.last_blocks():
-            blocks[document] = max(blocks.get(document, 0), last + 2)
-    starts = dict(zip(blocks, np.cumsum([0, *blocks.values()]).tolist(), strict=False))
-    scores = np.zeros(sum(blocks.values()))
-    for each in found:
-        counts = each.counts(starts, len(scores))
+    starts = np.append(0, np.cumsum(last + 2))
+    scores = np.zeros(starts[-1])
+    for weight, owners, blocks in found:
+        counts = np.bincount(starts[owners] + blocks, minlength=len(scores)).astype(np.float64)
         counts[:-1] += counts[1:]
-        scores += each.weight * bm25.saturated(counts)
-    return {document: _best(scores[start : start + blocks[document] - 1]) for document, start in starts.items()}
+        scores += weight * bm25.saturated(counts)
+    return {id_: float(scores[starts[number] : starts[number + 1] - 1].max()) for id_, number in numbers.items()}
 
 
-def blended(scores: Mapping[int, float], windows: Mapping[int, Window]) -> dict[int, float]:
+def blended(scores: Mapping[int, float], windows: Mapping[int, float]) -> dict[int, float]:
     """Return the scores, those of documents with a window blended with the window's, in the same order.
 
     The scores of windows are scaled by the median of their ratio to the documents' scores, so that long documents have
     no general advantage or disadvantage.
     """
-    from statistics import median  # it takes 4 ms of each start of the daemon
-
-    ratios = [windows[id_].score / score for id_, score in scores.items() if score > 0 and id_ in windows]
+    ratios = [windows[id_] / score for id_, score in scores.items() if score > 0 and id_ in windows]
     if not ratios:
         return dict(scores)
-    scale = SHARE / median(ratios)
+    scale = SHARE / float(np.median(ratios))
     return {
-        id_: (1 - SHARE) * score + scale * windows[id_].score if id_ in windows else score
-        for id_, score in scores.items()
+        id_: (1 - SHARE) * score + scale * windows[id_] if id_ in windows else score for id_, score in scores.items()
     }
-
-
-def _best(scores: NDArray[np.float64]) -> Window:
-    block = int(scores.argmax())
-    return Window(float(scores[block]), block * _BLOCK)
-
-
-class _FoundBlocks(NamedTuple):
-    """Blocks in which a term occurs, one entry for each occurrence, document by document."""
-
-    weight: float
-    documents: list[int]
-    lengths: list[int]
-    blocks: NDArray[np.int64]
-
-    @classmethod
-    def of(cls, term: TermPlaces) -> _FoundBlocks:
-        positions = np.frombuffer(b"".join([data for _, data in term.positions]), np.uint32)
-        return cls(
-            term.weight,
-            [document for document, _ in term.positions],
-            [len(data) // positions.itemsize for _, data in term.positions],
-            (positions // _BLOCK).astype(np.int64),
-        )
-
-    def last_blocks(self) -> list[tuple[int, int]]:
-        ends = np.cumsum(self.lengths) - 1
-        return list(zip(self.documents, self.blocks[ends].tolist(), strict=True))
-
-    def counts(self, starts: Mapping[int, int], size: int) -> NDArray[np.float64]:
-        """Return how often the term occurs in each block of the row."""
-        offsets = np.repeat([starts[document] for document in self.documents], self.lengths)
-        return np.bincount(self.blocks + offsets, minlength=size).astype(np.float64)

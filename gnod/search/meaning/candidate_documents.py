@@ -10,10 +10,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from gnod.search.meaning.vector_matrix import FLOAT_NOISE
-from gnod.search.meaning.vector_places import Floats, Ids, Layout, ascending
-from gnod.search.ranking.distinct import without_copies
-from gnod.search.ranking.ranked import Held, RankedDocument, Span
+from gnod.search.meaning.vector_matrix import FLOAT_NOISE, Floats, Ids, Layout, ascending
+from gnod.search.ranking.ranked import Held, RankedDocument, Span, without_copies
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition, Filters
 from gnod.store.vectors import vector_rows
@@ -135,7 +133,6 @@ class ScoredVectors:
 
     def __init__(
         self,
-        connection: Connection,
         ids: Ids,
         cosines: Floats,
         layout: Layout,
@@ -144,7 +141,6 @@ class ScoredVectors:
         margin: float = FLOAT_NOISE,
         below: float = -np.inf,
     ) -> None:
-        self._connection = connection
         self._ids = ids
         self._cosines = cosines
         self._layout = layout
@@ -186,59 +182,34 @@ class ScoredVectors:
         return Spread.of(self._best[self._best > -np.inf])
 
 
-class OnDisk:
+class OnDisk(ScoredVectors):
     """The stored vectors of a model; each query reads all of them, and keeps the nearest."""
 
     def __init__(self, connection: Connection, model_id: int, query: Floats) -> None:
-        self._connection = connection
-        self._model_id = model_id
-        self._query = query
         found = vector_rows.nearest(connection, model_id, query.tobytes(), _ON_DISK)
-        self._scored = self._of(found, below=-np.inf if len(found) < _ON_DISK else found[-1][1] + FLOAT_NOISE)
+        below = -np.inf if len(found) < _ON_DISK else found[-1][1] + FLOAT_NOISE
+        super().__init__(*_neighbours(connection, model_id, query, found), below=below)
+        self._source = connection, model_id, query
 
-    def __len__(self) -> int:
-        return len(self._scored)
-
-    def top(self, depth: int, needed: int, wanted: WantedDocuments | None = None) -> tuple[Winners, float]:
-        return self._scored.top(depth, needed, wanted)
-
-    def share(self, _: WantedDocuments) -> None:
-        return None
-
-    def narrowed(self, wanted: WantedDocuments, ids: Collection[int] | None = None) -> Ranking:
+    def narrowed(self, wanted: WantedDocuments, ids: Collection[int] | None = None) -> ScoredVectors:
+        connection, model_id, query = self._source
         condition = wanted.condition if ids is None else wanted.condition.with_ids(ids)
-        found = vector_rows.cosines_of_documents(self._connection, self._model_id, self._query.tobytes(), condition)
-        return self._of(found, below=-np.inf).narrowed(wanted, ids)
+        found = vector_rows.cosines_of_documents(connection, model_id, query.tobytes(), condition)
+        return ScoredVectors(*_neighbours(*self._source, found)).narrowed(wanted, ids)
 
-    def spread(self) -> Spread | None:
+    def spread(self) -> None:
         return None
 
-    def _of(self, found: list[tuple[int, float]], *, below: float) -> ScoredVectors:
-        found = sorted(found)
-        ids = np.asarray([id_ for id_, _ in found], np.int64)
-        cosines = np.asarray([cosine for _, cosine in found], np.float32)
-        layout = _layout(ids, vector_rows.places(self._connection, self._model_id, ids.tolist()))
-        exact = stored(self._connection, self._model_id, ids, self._query)
-        return ScoredVectors(self._connection, ids, cosines, layout, exact, below=below)
 
-
-def quantised(
-    connection: Connection, model_id: int, ids: Ids, cosines: Floats, layout: Layout, query: Floats, margin: float
-) -> Ranking:
-    """Rank vectors whose cosines are known to within `margin`."""
-    return ScoredVectors(connection, ids, cosines, layout, stored(connection, model_id, ids, query), margin=margin)
-
-
-def exact(
-    connection: Connection,
-    ids: Ids,
-    cosines: Floats,
-    layout: Layout,
-    query: Floats,
-    vectors: Callable[[Ids], Floats],
-) -> Ranking:
-    """Rank vectors that are in memory as they are stored: `vectors` returns those of rows."""
-    return ScoredVectors(connection, ids, cosines, layout, lambda rows: _cosines(vectors(rows), query))
+def _neighbours(
+    connection: Connection, model_id: int, query: Floats, found: list[tuple[int, float]]
+) -> tuple[Ids, Floats, Layout, Exact]:
+    """Return what `ScoredVectors` needs of vectors that the database found."""
+    found = sorted(found)
+    ids = np.asarray([id_ for id_, _ in found], np.int64)
+    cosines = np.asarray([cosine for _, cosine in found], np.float32)
+    layout = _layout(ids, vector_rows.places(connection, model_id, ids.tolist()))
+    return ids, cosines, layout, stored(connection, model_id, ids, query)
 
 
 def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
@@ -250,7 +221,7 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
     ids = np.concatenate([np.empty(0, np.int64), *(ids for ids, _ in parts)])
     cosines = np.concatenate([np.empty(0, np.float32), *(cosines for _, cosines in parts)])
     layout = _layout(ids, vector_rows.places(connection, model_id))
-    return ScoredVectors(connection, ids, cosines, layout, stored(connection, model_id, ids, query))
+    return ScoredVectors(ids, cosines, layout, stored(connection, model_id, ids, query))
 
 
 def of_documents(connection: Connection, model_id: int, query: Floats, document_ids: Collection[int]) -> Ranking:
@@ -258,25 +229,15 @@ def of_documents(connection: Connection, model_id: int, query: Floats, document_
     places = vector_rows.places_of(connection, model_id, document_ids)
     ids, vectors = vector_rows.by_ids(connection, model_id, np.unique(places[0]).tolist())
     cosines = np.asarray(vectors @ query, np.float32) if len(ids) else np.empty(0, np.float32)
-    return exact(connection, ids, cosines, _layout(ids, places), query, lambda rows: vectors[rows])
+    return ScoredVectors(ids, cosines, _layout(ids, places), in_memory(lambda rows: vectors[rows], query))
 
 
 def documents(
-    connection: Connection,
-    ranking: Ranking,
-    filters: Filters,
-    limit: int,
-    exclude_mirror: str | None = None,
-    *,
-    is_current: bool = False,
+    connection: Connection, ranking: Ranking, filters: Filters, limit: int, *, is_current: bool = False
 ) -> list[RankedDocument]:
     """Return the best `limit` documents that pass the filters, each content once; ties by document id. `is_current`:
     the ranking has what this snapshot has, and nothing else; then looking up places is left to `placed`."""
     wanted = _wanted(connection, filters, is_current=is_current)
-    if exclude_mirror is not None:
-        where, values = wanted.condition
-        without = Condition(f"{where} AND d.mirror_hash <> ?", (*values, exclude_mirror))
-        wanted = WantedDocuments(connection, without)
     return _search(connection, ranking, wanted, limit, look_up=not is_current)
 
 
@@ -441,6 +402,11 @@ def stored(connection: Connection, model_id: int, ids: Ids, query: Floats) -> Ex
         return np.where(known[at] == wanted, _cosines(vectors, query)[at], -np.inf)
 
     return cosines
+
+
+def in_memory(vectors: Callable[[Ids], Floats], query: Floats) -> Exact:
+    """Return the exact cosines of vectors that are in memory as they are stored."""
+    return lambda rows: _cosines(vectors(rows), query)
 
 
 def _cosines(vectors: Floats, query: Floats) -> Cosines:

@@ -14,8 +14,7 @@ import numpy as np
 
 from gnod.search.meaning import vector_signs
 from gnod.search.meaning.candidate_documents import ScoredVectors, Spread, WantedDocuments, Winners, passing, stored
-from gnod.search.meaning.vector_matrix import Matrix
-from gnod.search.meaning.vector_places import Floats, Ids, Layout, Owners, ascending
+from gnod.search.meaning.vector_matrix import Floats, Ids, Layout, Matrix, Owners, ascending
 from gnod.search.meaning.vector_signs import Differences
 from gnod.store.connection import Connection
 
@@ -169,7 +168,7 @@ class Presorted:
         ids = self._ids[rows]
         layout = self._layout.among(rows, len(self._ids), self._owners)
         exact = stored(self._connection, self._model_id, ids, self._query)
-        return ScoredVectors(self._connection, ids, cosines, layout, exact, margin=self._margin)
+        return ScoredVectors(ids, cosines, layout, exact, margin=self._margin)
 
 
 def _nearest(cosines: Floats, count: int) -> Ids:

@@ -18,7 +18,7 @@ import numpy as np
 
 from gnod.analysis.markup import head_end
 from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, worth_of
+from gnod.search.keyword.marks import Mark, TermFinder, TermVariant, best_window, joined_ranges, worth_of
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.search.passages import snippets
 from gnod.search.passages.plain_text import plain
@@ -157,12 +157,13 @@ def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int,
     """Return the passage from `start` to `end`, with those of the marks that lie in it."""
     first = window[0].start
     line = _line(text, first)
+    inside = [(mark.start - start, mark.end - start) for mark in marks if start <= mark.start and mark.end <= end]
     return ShownPassage(
         line,
         line + text.count("\n", first, max(mark.end for mark in window) - 1),
         text[start:end],
         line - text.count("\n", start, first),
-        _without_overlap([(m.start - start, m.end - start) for m in marks if start <= m.start and m.end <= end]),
+        joined_ranges(inside, touching=False),
         words=frozenset(mark.term for mark in window),
         text=text,
         start=start,
@@ -289,13 +290,3 @@ def _opening(text: str, within: tuple[int, int] | None = None) -> ShownPassage:
 
 def _line(text: str, position: int) -> int:
     return text.count("\n", 0, max(position, 0)) + 1
-
-
-def _without_overlap(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    merged: list[tuple[int, int]] = []
-    for start, end in sorted(set(ranges)):
-        if merged and start < merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged

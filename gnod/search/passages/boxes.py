@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
-from gnod.search.keyword.marks import TermVariant, find_marks
+from gnod.search.keyword.marks import TermVariant, find_marks, joined_ranges
 
 # The places of a frequent word are limited in each block, because a page may have very many.
 _BLOCK_CHARACTERS = 400
@@ -42,7 +42,8 @@ def find_boxes(
     joined, places = _joined(text)
     if len(joined) < len(text):
         found |= {(places[start], places[end - 1] + 1) for start, end in _marked(joined, query_terms, analyzers)}
-    boxes = (_box(text, edges, line) for each in _merged(found) for line in _lines(text, each))
+    # In scripts without spaces, pairs of characters overlap.
+    boxes = (_box(text, edges, line) for each in joined_ranges(found) for line in _lines(text, each))
     return [box for box in boxes if box]
 
 
@@ -86,17 +87,6 @@ def _joined(text: str) -> tuple[str, list[int]]:
         places += range(start, end)
         start = hyphen.end() if hyphen else end
     return "".join(pieces), places
-
-
-def _merged(ranges: set[Range]) -> list[Range]:
-    """Join ranges that touch: in scripts without spaces, pairs of characters overlap."""
-    merged: list[Range] = []
-    for start, end in sorted(ranges):
-        if merged and start <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((start, end))
-    return merged
 
 
 def _lines(text: str, within: Range) -> list[Range]:

@@ -6,7 +6,7 @@ Knows no format, only where messages begin, and how their headings are written: 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -47,15 +47,8 @@ def ranges_of(text: str, locations: Locations | None, speakers: Speakers) -> lis
 
 def alone(text: str, ranges: Sequence[tuple[int, int]]) -> str:
     """Return the text with spaces in the place of all other messages: places in it stay the same."""
-    return "".join(_pieces(text, ranges))
-
-
-def _pieces(text: str, ranges: Sequence[tuple[int, int]]) -> Iterator[str]:
-    at = 0
-    for start, end in ranges:
-        yield " " * (start - at)
-        yield text[start:end]
-        at = end
+    ends = [0, *(end for _, end in ranges)]
+    return "".join(" " * (start - before) + text[start:end] for (start, end), before in zip(ranges, ends, strict=False))
 
 
 def _offsets(text: str, lines: Sequence[int]) -> list[int]:

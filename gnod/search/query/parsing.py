@@ -52,7 +52,7 @@ _SYNONYMS: dict[str, Kind] = {
 
 class Clause(NamedTuple):
     """One part of a query. `text` is as written; the words of a phrase must occur together. `alternatives`: FTS5
-    phrases for the words that a wildcard matches (gnod.search.correction.wildcards)."""
+    phrases for the words that a wildcard matches (gnod.search.correction.correction_service)."""
 
     text: str
     is_phrase: bool = False

@@ -7,16 +7,10 @@ capital letters. A question without such a word ("what", "which") expects nothin
 from __future__ import annotations
 
 import re
-from enum import Enum
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
 
-
-class AnswerType(Enum):
-    NUMBER = "number"
-    DATE = "date"
-    PERSON = "person"
-    PLACE = "place"
-    REASON = "reason"
+AnswerType = Literal["number", "date", "person", "place", "reason"]
 
 
 class ExpectedAnswer(NamedTuple):
@@ -40,8 +34,8 @@ def _question_words(spaced: str, others: str) -> re.Pattern[str]:
 
 
 # Question words of the languages with lists of function words, and of Chinese, Japanese and Korean.
-_QUESTIONS = {
-    AnswerType.NUMBER: _question_words(
+_QUESTIONS: Mapping[AnswerType, re.Pattern[str]] = {
+    "number": _question_words(
         r"""how (?:many|much|old|tall|high|long|large|big|far|deep|wide|fast|heavy|hot|often|frequently)
         (?:what|which) (?:\w+ ){0,2}(?:percentage|percent|number|amount|price|cost|size|temperature|pressure)
         wie ?(?:viele?[mnrs]?|alt|hoch|lang|lange|groß|weit|tief|breit|schnell|schwer|heiß|oft|häufig|teuer)
@@ -58,7 +52,7 @@ _QUESTIONS = {
         多少|几[个人次岁种]
         몇|얼마""",
     ),
-    AnswerType.DATE: _question_words(
+    "date": _question_words(
         r"""when
         (?:what|which) (?:\w+ ){0,2}(?:years?|date|days?|months?|century|decade|time)
         wann
@@ -74,7 +68,7 @@ _QUESTIONS = {
         什么时候|何时|哪一?[年天月]
         언제""",
     ),
-    AnswerType.PERSON: _question_words(
+    "person": _question_words(
         r"""who(?:m|se)?
         we(?:r|n|m|ssen)
         qui
@@ -88,7 +82,7 @@ _QUESTIONS = {
         谁
         누가|누구""",
     ),
-    AnswerType.PLACE: _question_words(
+    "place": _question_words(
         r"""where
         (?:what|which) (?:\w+ )?(?:country|countries|city|cities|town|state|continent|place|region)
         wo(?:her|hin)?
@@ -104,7 +98,7 @@ _QUESTIONS = {
         哪里|哪儿|在哪
         어디""",
     ),
-    AnswerType.REASON: _question_words(
+    "reason": _question_words(
         r"""why
         warum|wieso|weshalb
         pourquoi
@@ -139,12 +133,10 @@ _DATES = _either(
     lundi|mardi|mercredi|jeudi|vendredi|samedi|dimanche|lunes|martes|miércoles|jueves|viernes|domingo
     spring|summer|autumn|winter|frühling|frühjahr|sommer|herbst|century|decade|jahrhundert|siècle|siglo"""
 )
-_FORMS = {
-    AnswerType.NUMBER: re.compile(rf"{_FIGURE}|\b(?:{_NUMERALS})\b", re.I),
-    AnswerType.DATE: re.compile(
-        rf"\b(?:{_DATES})\b|\d\d?:\d\d|[\d一二三四五六七八九十]+ ?[年月日時]|世紀|[०-९]{{4}}", re.I
-    ),
-    AnswerType.REASON: re.compile(
+_FORMS: Mapping[AnswerType, re.Pattern[str]] = {
+    "number": re.compile(rf"{_FIGURE}|\b(?:{_NUMERALS})\b", re.I),
+    "date": re.compile(rf"\b(?:{_DATES})\b|\d\d?:\d\d|[\d一二三四五六七八九十]+ ?[年月日時]|世紀|[०-९]{{4}}", re.I),
+    "reason": re.compile(
         r"\b(?:because|due to|owing to|so that|in order to|therefore|weil|damit|deshalb|wegen|aufgrund|parce que|afin"
         r"|porque|debido|perché|omdat|потому|поскольку|eftersom)\b|ため|から|ので|因为|因為|क्योंकि|때문",
         re.I,
@@ -161,17 +153,18 @@ def expected(question: str) -> ExpectedAnswer:
     """Return the kind of answer that a question expects. The first question word decides.
 
     >>> expected("Wie viele Boote liegen im Hafen?").type
-    <AnswerType.NUMBER: 'number'>
+    'number'
     """
     places = {kind: match.start() for kind, pattern in _QUESTIONS.items() if (match := pattern.search(question))}
-    return ExpectedAnswer(min(places, key=lambda kind: places[kind], default=None), question.lower())
+    kinds = sorted(places, key=places.__getitem__)
+    return ExpectedAnswer(kinds[0] if kinds else None, question.lower())
 
 
 def contains(text: str, wanted: ExpectedAnswer) -> bool:
     """Tell whether `text` has something of the expected kind that the question does not mention."""
     if wanted.type is None:
         return False
-    if wanted.type is AnswerType.REASON:
+    if wanted.type == "reason":
         return _FORMS[wanted.type].search(text) is not None
     pattern = _FORMS.get(wanted.type, _NAME)
     found = (match[match.lastindex or 0].lower() for match in pattern.finditer(text))

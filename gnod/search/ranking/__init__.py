@@ -1,4 +1,4 @@
-"""From what retrievers say of documents to one order: fusion, trust in each retriever, diversity, copies.
+"""From what retrievers say of documents to one order: fusion, trust in each retriever, copies.
 
 Pure, except for looking up copies. The constants of one retriever are with that retriever.
 """

@@ -5,6 +5,16 @@ Reciprocal rank fusion (RRF: Cormack, Clarke, Büttcher 2009) uses ranks only. T
 document stands out from the whole collection, in standard deviations. An embedding model that cannot read a language
 finds nothing that stands out, and so does not outvote the keywords (docs/adr/0014).
 
+The weights also depend on the document, by its language, by what the embedding model can read, and by what was learned
+of the collection (`trusted`). A document in another language than the query's shares only names with it. Then keywords
+count as much as the part of the query that they found; and less where the model reads both languages, since then its
+vectors compare the meaning.
+
+There are nearest documents for every query, also when none is about it. Two things are evidence that one is
+(`is_loose`): it has the query's words, or its vector is nearer than those of unrelated texts are. How near these are to
+the query is known for each model and language (gnod.models.readability), so one line holds for every model
+(docs/adr/0047-scores.md).
+
 A method is a name in `FusionMethod` and a function in `METHODS`.
 """
 
@@ -14,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Literal, NamedTuple
 
+from gnod.models.readability import Readability, is_read_by_every_model
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.types import FusionMethod
 
@@ -29,9 +40,22 @@ NAME_BONUS = 0.5
 # The bonus is added once per document, by its place in the fused list.
 _RRF_BONUS = (0.05, 0.02, 0.02)
 
+# The exponents for the coverage of the query by keywords: if the model reads both languages, and if it does not.
+READ_EXPONENT = 2.0
+UNREAD_EXPONENT = 1.0
+# A document is about the query from this nearness on, in standard deviations of the cosines of unrelated texts.
+NEAR = 3.5
+# The words of the query count as this much nearness, if a document has all of them.
+WORDS = 5.0
+# Where nearness says nothing, this share of the words is enough.
+FEW_WORDS = 0.2
+_ALL = 1 - 1e-9
+# Written languages that are similar enough to share words.
+_SAME = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr", "ms": "id", "xh": "zu", "tn": "st"}
+
 
 class RetrieverResults(NamedTuple):
-    """The results of one retriever.¶`scores`: of documents; larger is better, best first. `found`: it found this many
+    """The results of one retriever. `scores`: of documents; larger is better, best first. `found`: it found this many
     of the first ones itself, and was asked about the others. `prominence`: that of the best one; None if it is unknown,
     or does not count for this list."""
 
@@ -43,11 +67,24 @@ class RetrieverResults(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """What each retriever can say of a document (gnod.search.ranking.trust). `keyword` multiplies the prominence of the
-    keywords, `vector` the odds of the vectors; 0: the vector says nothing."""
+    """What each retriever can say of a document. `keyword` multiplies the prominence of the keywords, `vector` the odds
+    of the vectors; 0: the vector says nothing."""
 
     keyword: float = 1.0
     vector: float = 1.0
+
+
+Reader = Callable[[str], Readability | None]
+"""Returns what the model that serves a collection can read; None: not known."""
+
+
+class Facts(NamedTuple):
+    """What the index knows about a document. `script`: its Unicode name, if the language is unknown."""
+
+    docid: str
+    collection: str
+    language: str | None
+    script: str | None = None
 
 
 _BOTH = Trust()
@@ -207,3 +244,53 @@ def _scaled(scores: Mapping[int, float]) -> dict[int, float]:
     if low == high:
         return dict.fromkeys(scores, 1.0)
     return {document_id: (score - low) / (high - low) for document_id, score in scores.items()}
+
+
+def trusted(
+    documents: Mapping[int, Facts],
+    query_language: str | None,
+    coverage: float,
+    reader: Reader,
+    priors: Mapping[str, float],
+) -> dict[int, Trust]:
+    """Return the trust of the documents where it is not the same for all. `query_language`: None: not known.
+    `coverage`: the share of the query's words, by weight, that occur in the index. `priors`: by collection, what was
+    learned for the odds of its vectors."""
+    groups = {facts[1:] for facts in documents.values()}
+    by_group = {group: _trust(*group, query_language, coverage, reader, priors) for group in groups}
+    found = {id_: by_group[facts[1:]] for id_, facts in documents.items()}
+    return {id_: trust for id_, trust in found.items() if trust != Trust()}
+
+
+def is_loose(share: float, nearness: float | None) -> bool:
+    """Tell whether neither is evidence. `share` of the query's words that the document has, by weight, in [0, 1].
+    `nearness`: as in `Unrelated.nearness`; None: it says nothing, or the document has no vector."""
+    if nearness is None or share >= _ALL:
+        return share < FEW_WORDS
+    return nearness + WORDS * share < NEAR
+
+
+def _trust(
+    collection: str,
+    language: str | None,
+    script: str | None,
+    query_language: str | None,
+    coverage: float,
+    reader: Reader,
+    priors: Mapping[str, float],
+) -> Trust:
+    prior = priors.get(collection, 1.0)
+    is_foreign = bool(query_language and language and _kin(query_language) != _kin(language))
+    if is_read_by_every_model(language, script) and not is_foreign:
+        return Trust(vector=prior)
+    reads = reader(collection)
+    if reads and not (reads.can_read_language(language) and (script is None or reads.can_read_script(script))):
+        return Trust(vector=0.0)
+    if not is_foreign:
+        return Trust(vector=prior)
+    reads_both = reads is not None and reads.reads(query_language or "") and reads.reads(language or "")
+    return Trust(coverage ** (READ_EXPONENT if reads_both else UNREAD_EXPONENT), prior)
+
+
+def _kin(language: str) -> str:
+    return _SAME.get(language, language)

@@ -3,22 +3,28 @@
 Each of these is evidence between 0 and 1 that a document is related, taken as independent: the relevance is
 1 - Π (1 - evidence). No weight was learned. Links say the more the more there are of them, n / (n + 1). Of a document
 that cites many, each pair says less (fractional co-citation: Small & Sweeney 1985).
+
+No document repeats what those before it say. As in maximal marginal relevance (Carbonell & Goldstein 1998), each next
+one is the one that adds most to those chosen before. What it adds is its relevance times the share that is new: a
+document repeats a chosen one as far as it is nearer to that one than to what was asked for. So the scores descend,
+whatever cosines a model gives.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gnod.errors import NotEmbedded
 from gnod.search.meaning import candidate_documents, vector_search
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.ranking import diversity
-from gnod.search.ranking.distinct import without_copies
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.ranking.fusion import UNRELATED
-from gnod.search.ranking.ranked import RankedDocument
+from gnod.search.ranking.ranked import RankedDocument, without_copies
 from gnod.store.connection import Connection
 from gnod.store.links import neighbours
 from gnod.store.tables import documents
@@ -33,6 +39,10 @@ KINDS = ("links_to", "linked_from", "cited_together", "similar")
 # Consider this many documents of each kind in addition to those requested.
 _SPARE = 30
 _MOST_LINKS, _MOST_CITING = 10_000, 200
+# Two vectors are never taken as quite equal, because the rest is divided by their distance.
+_LEAST = 1e-6
+
+Vectors = NDArray[np.float32]
 
 
 class _Links(NamedTuple):
@@ -85,7 +95,7 @@ def related(
     uri = served.get(document.collection)
     rows = vectors.document_vectors(connection, [document.id, *(each.id for each in pool)], uri) if uri else {}
     known = [rows.get(each.id) for each in pool]
-    order = diversity.order([each.score for each in pool], known, limit, rows.get(document.id))
+    order = diverse([each.score for each in pool], known, limit, rows.get(document.id))
     scored = [pool[number]._replace(score=score) for number, score in order if score >= min_score]
     return candidate_documents.placed(connection, scored)
 
@@ -133,3 +143,31 @@ def _ranked(id_: int, near: RankedDocument | None, linked: _Links) -> RankedDocu
 
 def _most(counts: Mapping[int, float], limit: int | None) -> list[tuple[int, float]]:
     return sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:limit]
+
+
+def diverse(
+    relevance: Sequence[float], vectors: Sequence[Vectors | None], limit: int, asked: Vectors | None = None
+) -> list[tuple[int, float]]:
+    """Return the numbers of the documents chosen, in order, with what each adds; of equals, the first. Vectors have
+    length 1. A document without a vector does not repeat any other. `asked`: what was asked for."""
+    worth = np.asarray(relevance, np.float64)
+    every = _rows([*vectors, asked])
+    rows = every[:-1]
+    near = (rows @ every[-1]).clip(0, 1 - _LEAST)
+    chosen: list[tuple[int, float]] = []
+    left, new = np.ones(len(worth), bool), np.ones(len(worth))
+    for _ in range(min(limit, len(worth))):
+        added = np.where(left, worth * new, -1.0)
+        best = int(np.argmax(added))
+        chosen.append((best, float(added[best])))
+        left[best] = False
+        repeated = (rows @ rows[best] - near) / (1 - near)
+        new = np.minimum(new, 1 - repeated.clip(0, 1))
+    return chosen
+
+
+def _rows(vectors: Sequence[Vectors | None]) -> Vectors:
+    """Return the vectors as a matrix, with zeros for those that are not known: their cosine with any is 0."""
+    dimensions = next((len(vector) for vector in vectors if vector is not None), 0)
+    nothing = np.zeros(dimensions, np.float32)
+    return np.asarray([nothing if vector is None else vector for vector in vectors], np.float32)

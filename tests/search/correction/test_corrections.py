@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,8 @@ from rapidfuzz.distance import OSA
 from gnod.search.correction.correctable_words import query_words
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.edits import one_edit
+from gnod.search.correction.known_words import Vocabulary
 from gnod.search.correction.query_correction import MAX_CORRECTIONS, Corrected, WordCorrection
-from gnod.search.correction.words import Vocabulary
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
@@ -174,7 +175,7 @@ def test_the_words_are_read_when_the_postings_have_them(tmp_path: Path, monkeypa
 def test_the_words_of_a_large_index_are_read_when_changes_rest_or_go_on_for_long(tmp_path: Path) -> None:
     index = Index(tmp_path / "index.sqlite")
     at_rest = Corrector(index.database.submit_read, at_once_s=0, rest_s=0)
-    waiting = Corrector(index.database.submit_read, at_once_s=0)
+    waiting = Corrector(index.database.submit_read, at_once_s=0, rest_s=inf, oldest_s=inf)
     old = Corrector(index.database.submit_read, at_once_s=0, oldest_s=0)
 
     def corrected(corrector: Corrector) -> str:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from gnod.analysis.terms import Analyzer, terms_of_many
-from gnod.search.correction.beginnings import Beginnings
 from gnod.search.correction.correctable_words import query_words
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.correction.edits import one_edit
-from gnod.search.correction.query_correction import Corrected, KnownWords
+from gnod.search.correction.known_words import Beginnings, KnownWords
+from gnod.search.correction.query_correction import Corrected
 from tests.small_index import SmallIndex
 
 TEXTS = {

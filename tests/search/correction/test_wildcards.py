@@ -8,7 +8,7 @@ import pytest
 
 from gnod.errors import QuerySyntaxError
 from gnod.search.correction.correction_service import Corrector
-from gnod.search.correction.words import MAX_ALTERNATIVES
+from gnod.search.correction.known_words import MAX_ALTERNATIVES
 from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import find_marks
 from gnod.search.query.parsing import parse_clauses, parse_query

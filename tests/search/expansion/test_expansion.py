@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -119,14 +120,14 @@ def test_the_prompt_speaks_the_querys_language_and_ends_with_it(language: str | 
 
 @pytest.mark.parametrize(("prompt", "language"), [(ENGLISH, "en"), (GERMAN, "de"), (MULTILINGUAL, "fr")])
 def test_the_examples_do_what_is_asked(prompt: Prompt, language: str) -> None:
-    assert len(prompt.system) + sum(len(each.query) + len(each.answer) for each in prompt.examples) < 1200
-    for example in prompt.examples:
-        lines = parse_subqueries(example.answer)
+    assert len(prompt.system) + sum(map(len, chain.from_iterable(prompt.examples))) < 1200
+    for query, answer in prompt.examples:
+        lines = parse_subqueries(answer)
         assert lines
         assert [line.kind for line in lines] == ["lex", "lex", "vec", "vec", "hyde"]
         for line in lines:
             assert len(line.text) <= LENGTHS[line.kind]
-            assert losses(example.query, line, language) == []
+            assert losses(query, line, language) == []
 
 
 def test_a_query_is_one_short_line_of_text() -> None:

@@ -66,7 +66,6 @@ async def test_a_model_expands_once(smollm_gguf: Path, small_index: SmallIndex) 
         await until(lambda: inference.status().state == "off")
         again = await expands.expand(f"  {QUERY}\n", limit_s=90)
         assert again._replace(took_ms=0) == first._replace(took_ms=0, cached=True)
-        assert again.took_ms < first.took_ms
         assert inference.status().state == "off"
 
 

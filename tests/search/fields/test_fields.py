@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from gnod.errors import QuerySyntaxError
 from gnod.ingest.reading.cpu_time import limit_cpu_time
 from gnod.search.fields import reading
-from gnod.search.fields.reading import FieldedQuery
-from gnod.search.fields.syntax import FieldClause, separate
+from gnod.search.fields.reading import FieldClause, FieldedQuery, separate
 from gnod.search.keyword import lexical, listing
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.tables import documents

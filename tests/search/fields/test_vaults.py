@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from gnod.protocol.search import Hit, SearchParams
-from gnod.search.fields import facets
-from gnod.search.hits import marked
+from gnod.search.fields import field_values
 from gnod.search.keyword import lexical
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.tables import documents
@@ -81,7 +80,7 @@ def test_filters_compare_as_fields_do(vault: SmallIndex) -> None:
 
 def test_facets_count_parents_and_each_value(vault: SmallIndex) -> None:
     ids = [id_ for id_, *_ in documents.addresses(vault.reader)]
-    counts = facets.count(vault.reader, ["tag", "categories", "type", "author"], ids)
+    counts = field_values.count(vault.reader, ["tag", "categories", "type", "author"], ids)
     assert {name: [(each.value, each.documents) for each in values] for name, values in counts.items()} == {
         "tag": [
             *(("Voyage", 3), ("Voyage/Iceland", 2)),
@@ -96,7 +95,7 @@ def test_facets_count_parents_and_each_value(vault: SmallIndex) -> None:
 def hits(index: SmallIndex, query: str) -> dict[str, Hit]:
     clauses = parse_clauses(query)
     ranked = lexical.search(index.reader, clauses, Filters(), limit=20).ranked
-    words = marked(index.reader, clauses)
+    words = lexical.expression_of(index.reader, clauses)
     return {hit.path: hit for hit in wire_hits(index.reader, ranked, words, SearchParams(query=query))}
 
 
@@ -133,7 +132,7 @@ def test_a_real_vault_of_links(corpora: Path, tmp_path: Path) -> None:
     assert found(index, "tag:music") == found(index, "tag:music/genres") != set()
     assert found(index, "date:2022-09") == {f"Notes/{_EVERGREEN}.md"}
     ids = [id_ for id_, *_ in documents.addresses(index.reader)]
-    counts = facets.count(index.reader, ["categories", "tag", "type", "author", "topics"], ids)
+    counts = field_values.count(index.reader, ["categories", "tag", "type", "author", "topics"], ids)
     assert all(counts.values())
     assert not any("[[" in each.value for values in counts.values() for each in values)
     index.close()

@@ -12,12 +12,11 @@ import pytest
 from gnod.errors import QuerySyntaxError
 from gnod.models.readability import LanguageReading, Readability
 from gnod.search.hybrid import retrieval
-from gnod.search.hybrid.retrieval import RetrievalFacts, Retrieved
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
-from gnod.search.query.parsing import HYDE, ORIGINAL, VARIANT, QueryLine, Subquery, parse_query, variant_lines
-from gnod.search.ranking.fusion import RetrieverResults, Trust
-from gnod.search.ranking.trust import NEAR, Reader
+from gnod.search.hybrid.budget import ReadabilityOf
+from gnod.search.hybrid.retrieval import Retrieved
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
+from gnod.search.query.parsing import QueryLine, Subquery, parse_query, variant_lines
+from gnod.search.ranking.fusion import NEAR, RetrieverResults, Trust
 from gnod.store.connection import Connection
 from gnod.store.tables import learned_factors
 from gnod.store.tables.filters import Filters
@@ -52,9 +51,8 @@ def retrieved(
     query: str,
     variants: Sequence[Subquery] = (),
     filters: Filters | None = None,
-    pool: int = retrieval.POOL,
     with_vectors: bool = True,
-    reader: Reader = lambda _: None,
+    reader: ReadabilityOf = lambda _: None,
 ) -> Retrieved:
     originals, added = parse_query(query).lines, variant_lines(variants)
     wanted = filters or Filters()
@@ -68,9 +66,7 @@ def retrieved(
     unit = {URI: np.stack([row / np.linalg.norm(row) for row in rows])} if rows else {}
     given = QueryVectors(unit, {"notes": URI}) if rows else None
     return retrieval.retrieve(
-        *(index.reader, Nearest(), words, meanings, given if with_vectors else None, wanted),
-        pool=pool,
-        knowledge=RetrievalFacts(None, reader, given if with_vectors else None),
+        *(index.reader, Nearest(), words, meanings, given if with_vectors else None, wanted), readability=reader
     )
 
 
@@ -81,41 +77,6 @@ def paths(index: SmallIndex, scores: Mapping[int, float]) -> list[str]:
 
 def of(found: Retrieved, kind: str) -> RetrieverResults:
     return next(each for each in found.evidence if each.retriever == kind)
-
-
-def test_a_query_as_it_stands_is_searched_by_words_and_by_meaning() -> None:
-    lines = parse_query("a crane").lines
-    assert [(line.subquery, line.weight, line.is_original) for line in lines] == [
-        (Subquery("lex", "a crane"), ORIGINAL, True),
-        (Subquery("vec", "a crane"), ORIGINAL, True),
-    ]
-    assert [each.subquery.text for each in parse_query('deploy "blue green" -docker').lines] == [
-        'deploy "blue green" -docker',
-        "deploy blue green",
-    ]
-
-
-def test_lines_weigh_what_they_are() -> None:
-    lines = parse_query("lex: crane\nvec: who lifts\nhyde: A crane lifts.").lines
-    assert [(each.weight, each.is_original) for each in lines] == [(2.0, True), (2.0, True), (1.4, True)]
-    assert [(each.weight, each.is_original) for each in variant_lines(line.subquery for line in lines)] == [
-        (VARIANT, False),
-        (VARIANT, False),
-        (HYDE, False),
-    ]
-
-
-@pytest.mark.parametrize("query", ["", "?!", '"open', "-only -these"])
-def test_what_is_no_query_is_refused(query: str) -> None:
-    with pytest.raises(QuerySyntaxError):
-        parse_query(query)
-
-
-def test_the_question_is_the_query_as_a_sentence() -> None:
-    assert parse_query("  Who said that, and why? ").question == "Who said that, and why?"
-    assert parse_query('"real time" clock').question == "real time clock"
-    assert parse_query("lex: clock -watch").question == "clock"
-    assert parse_query("hyde: A clock shows the time.\nvec: what is it").question == "what is it"
 
 
 def test_each_side_is_asked_about_what_the_other_has_found(cars: SmallIndex) -> None:
@@ -191,10 +152,10 @@ def test_filters_bind_every_list(cars: SmallIndex) -> None:
 def test_variants_are_short_lists_without_a_prominence(cars: SmallIndex) -> None:
     cars.embed(URI)
     variants = [Subquery("lex", "nothing"), Subquery("vec", "who"), Subquery("hyde", "It is so.")]
-    found = retrieved(cars, "jaguar", variants, pool=7)
+    found = retrieved(cars, "jaguar", variants)
     made_up = [each for each in found.evidence if each.prominence is None]
     assert [(each.retriever, each.weight) for each in made_up] == [("lexical", 1.0), ("vector", 1.0), ("vector", 1.4)]
-    assert all(len(each.scores) == each.found == 7 for each in made_up)
+    assert all(len(each.scores) == each.found == retrieval.POOL for each in made_up)
 
 
 def test_a_variant_without_words_says_nothing(cars: SmallIndex) -> None:

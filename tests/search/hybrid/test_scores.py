@@ -13,8 +13,7 @@ from gnod.search.hybrid import stages
 from gnod.search.hybrid.budget import Backoff, ThroughputEstimate
 from gnod.search.hybrid.stages import HybridResult, HybridSettings, SearchDependencies
 from gnod.search.keyword import lexical
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.tables.filters import Filters

@@ -82,7 +82,8 @@ def test_the_place_is_marked(small_index: SmallIndex) -> None:
     def work(connection: Connection) -> list[str]:
         result = lexical.search(connection, parse_clauses("prote"), Filters(), limit=10, prefix_last_term=True)
         text = "What proteins and Protestants are."
-        return [text[m.start : m.end] for m in find_marks(text, result.expression.query_terms(), result.analyzers)]
+        analyzers = lexical.analyzers_of_index(connection)
+        return [text[m.start : m.end] for m in find_marks(text, result.expression.query_terms(), analyzers)]
 
     assert small_index.database.submit_read(work).result() == ["proteins", "Protestants"]
 

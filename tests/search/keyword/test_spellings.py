@@ -13,9 +13,9 @@ from typing import NamedTuple
 import pytest
 
 from gnod.analysis.stemming import normalise
+from gnod.search.hits import analyzers_of
 from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import TermFinder
-from gnod.search.passages import sought
 from gnod.search.passages.best_passage import best_passage
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.tables import documents
@@ -62,7 +62,7 @@ def _fault(index: SmallIndex, query: str, path: str, form: str) -> str | None:
     if row is None:
         return f"{query!r} does not find {form!r}"
     text = documents.markdown(index.reader, row.mirror_hash)
-    analyzers = sought.analyzers_of(rows, found.analyzers)[row.id]
+    analyzers = analyzers_of(rows, lexical.analyzers_of_index(index.reader))[row.id]
     passage = best_passage(TermFinder(text, analyzers), found.expression.query_terms())
     marked = normalise("".join(passage.snippet[start:end] for start, end in passage.marks))
     letters = set(filter(str.isalnum, normalise(form)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gnod.search.meaning import candidate_documents
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning.vector_search import Nearest
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.documents import collections, writing
@@ -37,22 +37,20 @@ KINDS = {
 }
 
 
-def brute_force(
-    connection: Connection, uri: str, filters: Filters, limit: int, exclude_mirror: str | None = None
-) -> list[tuple[int, float, int]]:
+def brute_force(connection: Connection, uri: str, filters: Filters, limit: int) -> list[tuple[int, float, int]]:
     """Return (document, similarity, start of its best piece), straight from the tables."""
     where, bound = filters.condition()
     rows = connection.execute(
-        "SELECT d.id, d.mirror_hash, k.start + v.start, v.embedding FROM documents d JOIN chunks k USING (mirror_hash)"
+        "SELECT d.id, k.start + v.start, v.embedding FROM documents d JOIN chunks k USING (mirror_hash)"
         " JOIN content_vectors v USING (embed_hash) JOIN embedding_models m ON m.id = v.model_id"
         f" WHERE m.uri = ? AND {where}",
         (uri, *bound),
     )
     query = (QUERY / np.linalg.norm(QUERY)).astype(np.float64)
     best: dict[int, tuple[float, int]] = {}
-    for document_id, mirror, start, blob in rows:
+    for document_id, start, blob in rows:
         similarity = (1 + float(np.frombuffer(blob, "<f4").astype(np.float64) @ query)) / 2
-        if mirror != exclude_mirror and (document_id not in best or best[document_id] < (similarity, -start)):
+        if document_id not in best or best[document_id] < (similarity, -start):
             best[document_id] = (similarity, -start)
     ranked = sorted(best, key=lambda i: (-round(best[i][0], 9), i))[:limit]
     return [(i, best[i][0], -best[i][1]) for i in ranked]
@@ -61,19 +59,19 @@ def brute_force(
 def found(
     index: SmallIndex, nearest: Nearest, uri: str = URI, filters: Filters | None = None, limit: int = 10
 ) -> list[RankedDocument]:
-    return nearest.search(index.reader, uri, QUERY, filters or Filters(), limit=limit)
+    return surveyed(index.reader, nearest, filters or Filters(), limit, uri=uri)
 
 
 def surveyed(
-    connection: Connection, nearest: Nearest, filters: Filters, limit: int, also: Collection[int] = ()
+    connection: Connection, nearest: Nearest, filters: Filters, limit: int, also: Collection[int] = (), uri: str = URI
 ) -> list[RankedDocument]:
-    survey = nearest.survey(connection, URI, QUERY, filters, limit=limit, also=also)
+    survey = nearest.survey(connection, uri, QUERY, filters, limit=limit, also=also)
     return candidate_documents.placed(connection, survey.ranked)
 
 
 def assert_right(index: SmallIndex, nearest: Nearest, uri: str, filters: Filters, limit: int) -> None:
     expected = brute_force(index.reader, uri, filters, limit)
-    ours = nearest.search(index.reader, uri, QUERY, filters, limit=limit)
+    ours = found(index, nearest, uri, filters, limit)
     assert [(n.id, n.span and n.span.start) for n in ours] == [(i, start) for i, _, start in expected]
     assert np.allclose([n.score for n in ours], [s for _, s, _ in expected], atol=1e-6)
 
@@ -243,8 +241,7 @@ def test_equal_vectors_go_by_document(small_index: SmallIndex) -> None:
 def test_a_query_that_fits_no_vector_finds_nothing(small_index: SmallIndex, query: np.ndarray) -> None:
     small_index.add({"a.md": "text"})
     small_index.embed(URI)
-    search: Callable[[Connection], list[RankedDocument]] = lambda c: Nearest().search(c, URI, query, Filters(), limit=5)  # noqa: E731
-    assert small_index.database.submit_read(search).result() == []
+    assert Nearest().survey(small_index.reader, URI, query, Filters(), limit=5, also=()).ranked == []
     assert found(small_index, Nearest(), "file:/never/heard/of.gguf") == []
 
 
@@ -284,7 +281,7 @@ def test_an_older_snapshot_finds_only_what_it_has(small_index: SmallIndex, kind:
     assert_right(small_index, nearest, URI, Filters(), 100)  # the vectors in memory are those of now
     known = {id_: start for id_, _, start in expected}
     for found in (
-        nearest.search(older, URI, QUERY, Filters(), limit=100),
+        surveyed(older, nearest, Filters(), 100),
         surveyed(older, nearest, Filters(), 5, also=range(1, 100)),
     ):
         assert {each.id: each.span and each.span.start for each in found}.items() <= known.items()
@@ -309,10 +306,9 @@ def test_many_threads_search_while_documents_come_and_go(tmp_path: Path) -> None
     editor.start()
 
     def search(connection: Connection) -> bool:
-        near = nearest.search(connection, URI, QUERY, Filters(), limit=10)
+        near = surveyed(connection, nearest, Filters(), 10)
         there = documents.by_ids(connection, [n.id for n in near])
-        survey = surveyed(connection, nearest, Filters(), 10)
-        return len(near) == len(there) == len(survey) == 10 and all(each.span for each in survey)
+        return len(near) == len(there) == 10 and all(each.span for each in near)
 
     for _ in range(50):
         assert all(future.result() for future in [index.database.submit_read(search) for _ in range(8)])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gnod.search.meaning import presorted_vectors
-from gnod.search.meaning.nearest_documents import Nearest
+from gnod.search.meaning import candidate_documents, presorted_vectors
+from gnod.search.meaning.vector_search import Nearest
 from gnod.store.connection import Connection
 from gnod.store.tables.filters import Filters
 from gnod.store.vectors import vectors
@@ -78,10 +77,11 @@ def recall(index: SmallIndex, searched: Nearest, filters: Filters) -> float:
     """Return the share of what exact search finds that is found; the scores and the places must be the same."""
     exact, right, wanted = Nearest(), 0, 0
     for query in clustered(15, seed=3):
-        search = partial(Nearest.search, uri=URI, query=query, filters=filters, limit=LIMIT)
         found, true = (
-            index.database.submit_read(lambda c, n=n, s=search: s(n, c)).result()  # type: ignore[misc]
-            for n in (searched, exact)
+            candidate_documents.placed(
+                index.reader, each.survey(index.reader, URI, query, filters, limit=LIMIT, also=()).ranked
+            )
+            for each in (searched, exact)
         )
         expected = {each.id: each for each in true}
         assert len(found) == len(true)

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from gnod.errors import NotEmbedded
 from gnod.search.meaning import vector_search as vector
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.connection import Connection
 from gnod.store.tables import documents

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gnod.search.hits import HitOptions, hits_of, marked
+from gnod.search.hits import HitOptions, hits_of
+from gnod.search.keyword import lexical
 from gnod.search.passages.best_passage import ShownPassage
 from gnod.search.query.parsing import parse_query
 from gnod.search.ranking.ranked import RankedDocument, Span
@@ -25,7 +26,7 @@ def shown(
     start = text.index(near)
     span = Span(start, start + 600, text.count("\n", 0, start) + 1, text.count("\n", 0, start + 600) + 1)
     ranked = [RankedDocument(1, 1.0, span, components)]
-    words = marked(index.reader, parse_query(query).terms)
+    words = lexical.expression_of(index.reader, parse_query(query).terms)
     (hit,) = hits_of(index.reader, ranked, words, HitOptions())
     return hit.passages[0]
 

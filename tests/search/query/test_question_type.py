@@ -12,29 +12,29 @@ from gnod.search.query.question_type import AnswerType, contains, expected
 @pytest.mark.parametrize(
     ("question", "kind"),
     [
-        ("How many boats are there?", AnswerType.NUMBER),
-        ("what is the percentage of failed requests", AnswerType.NUMBER),
-        ("Wie viele Boote liegen im Hafen?", AnswerType.NUMBER),
-        ("सेना में कितने लोग थे?", AnswerType.NUMBER),
-        ("祭りに何人来ましたか", AnswerType.NUMBER),
-        ("When was it built?", AnswerType.DATE),
-        ("which days do we deploy", AnswerType.DATE),
-        ("In welchem Jahr wurde es gebaut?", AnswerType.DATE),
-        ("帰りの電車は何時", AnswerType.DATE),
-        ("Who answers in the year of the flood?", AnswerType.PERSON),
-        ("Wer wohnt hier?", AnswerType.PERSON),
-        ("¿Quién lo hizo?", AnswerType.PERSON),
-        ("In what country is Normandy located?", AnswerType.PLACE),
-        ("Wo steht der Kran?", AnswerType.PLACE),
-        ("東京駅はどこ", AnswerType.PLACE),
-        ("why was the site down", AnswerType.REASON),
+        ("How many boats are there?", "number"),
+        ("what is the percentage of failed requests", "number"),
+        ("Wie viele Boote liegen im Hafen?", "number"),
+        ("सेना में कितने लोग थे?", "number"),
+        ("祭りに何人来ましたか", "number"),
+        ("When was it built?", "date"),
+        ("which days do we deploy", "date"),
+        ("In welchem Jahr wurde es gebaut?", "date"),
+        ("帰りの電車は何時", "date"),
+        ("Who answers in the year of the flood?", "person"),
+        ("Wer wohnt hier?", "person"),
+        ("¿Quién lo hizo?", "person"),
+        ("In what country is Normandy located?", "place"),
+        ("Wo steht der Kran?", "place"),
+        ("東京駅はどこ", "place"),
+        ("why was the site down", "reason"),
         ("What does error F28 mean?", None),
         ("Wie ist das Wetter?", None),
         ("", None),
     ],
 )
 def test_the_question_word_decides(question: str, kind: AnswerType | None) -> None:
-    assert expected(question).type is kind
+    assert expected(question).type == kind
 
 
 @pytest.mark.parametrize(

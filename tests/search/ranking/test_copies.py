@@ -10,14 +10,13 @@ import numpy as np
 import pytest
 
 from gnod.protocol.search import Hit, SearchLexicalParams
-from gnod.search.hits import MAX_COPIES, marked
+from gnod.search.hits import MAX_COPIES
 from gnod.search.hybrid import retrieval
 from gnod.search.hybrid.retrieval import Retrieved
 from gnod.search.keyword import lexical
 from gnod.search.keyword.lexical import LexicalResult
 from gnod.search.meaning import candidate_documents, vector_search
-from gnod.search.meaning.nearest_documents import Nearest
-from gnod.search.meaning.vector_search import QueryVectors
+from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import parse_clauses, parse_query
 from gnod.search.ranking.ranked import RankedDocument
 from gnod.store.tables.filters import Filters
@@ -66,7 +65,7 @@ def hits(index: SmallIndex, query: str, params: SearchLexicalParams, filters: Fi
     connection = index.reader
     clauses = parse_clauses(query)
     ranked = lexical.search(connection, clauses, filters or Filters(), limit=5).ranked
-    return wire_hits(connection, ranked, marked(connection, clauses), params, filters=filters)
+    return wire_hits(connection, ranked, lexical.expression_of(connection, clauses), params, filters=filters)
 
 
 @pytest.mark.slow

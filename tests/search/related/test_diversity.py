@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from gnod.search.ranking import diversity
+from gnod.search.related.related_documents import diverse
 
 Vector = NDArray[np.float32]
 UNIT = st.integers(0, 100).map(lambda number: number / 100)
@@ -20,7 +20,7 @@ def at(degrees: float) -> Vector:
 
 
 def order(relevance: list[float], vectors: Sequence[Vector | None], limit: int) -> list[int]:
-    return [number for number, _ in diversity.order(relevance, vectors, limit)]
+    return [number for number, _ in diverse(relevance, vectors, limit)]
 
 
 @given(st.lists(st.tuples(UNIT, st.none() | st.floats(0, 360)), max_size=12), st.integers(0, 15))
@@ -53,7 +53,7 @@ def test_scores_descend_from_the_highest_relevance(
 ) -> None:
     vectors = [None if angle is None else at(angle) for _, angle in documents]
     of_asked = None if asked is None else at(asked)
-    found = diversity.order([worth for worth, _ in documents], vectors, 12, of_asked)
+    found = diverse([worth for worth, _ in documents], vectors, 12, of_asked)
     scores = [score for _, score in found]
     assert scores == sorted(scores, reverse=True)
     assert not scores or scores[0] == max(worth for worth, _ in documents)
@@ -62,7 +62,7 @@ def test_scores_descend_from_the_highest_relevance(
 
 def test_what_is_nearer_to_the_document_asked_for_than_to_a_hit_repeats_nothing() -> None:
     relevance, vectors = [0.9, 0.8, 0.7], [at(10), at(-10), at(14)]
-    assert [number for number, _ in diversity.order(relevance, vectors, 3, at(0))] == [0, 1, 2]
-    scores = [score for _, score in diversity.order(relevance, vectors, 3, at(0))]
+    assert [number for number, _ in diverse(relevance, vectors, 3, at(0))] == [0, 1, 2]
+    scores = [score for _, score in diverse(relevance, vectors, 3, at(0))]
     assert scores[:2] == [0.9, 0.8]
     assert scores[2] < 0.35, "four degrees from a hit, fourteen from the document"

@@ -1,12 +1,15 @@
-"""Count the values of fields over documents: how many have each tag, type, year …
+"""The values that documents have in fields: count them as facets, sort results by them, return them as rows.
 
-A value that is counted can be a filter (`reading.chosen`), which then passes these documents.
+A value that is counted can be a filter (`reading.chosen`), which then passes these documents. Must not know how values
+are printed.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import NamedTuple
 
 import msgspec
@@ -14,12 +17,19 @@ import msgspec
 from gnod.errors import InvalidParams
 from gnod.search.fields import frontmatter, registry
 from gnod.search.query.filter_dates import moment
-from gnod.search.ranking.distinct import representatives
+from gnod.search.ranking.ranked import RankedDocument, representatives
 from gnod.store.connection import Connection, by_id
+from gnod.store.tables import documents, tags
+from gnod.store.tables.documents import DocumentRow
 
 MAX_VALUES = 50
 # Count at most this many documents.
 MAX_DOCUMENTS = 100_000
+# Sort at most this many of the best documents.
+MOST_SORTED = 20_000
+_BY_AGE = {"newest": "-date", "oldest": "date"}
+
+Key = tuple[float, str]
 
 
 class Count(NamedTuple):
@@ -55,7 +65,7 @@ def count(
     document with a tag also counts for the tags above it, one in a folder for the folders above it. Raises
     InvalidParams."""
     sources = {name: _source(connection, name.lower()) for name in names if name != OWN}
-    copied = representatives(connection, ids).by_id
+    copied = representatives(connection, ids)
     different = [id_ for id_ in ids if id_ not in copied]
     found = {name: _added(_counts(connection, different, source), most) for name, source in sources.items()}
     return found | (_own(connection, different, most) if OWN in names else {})
@@ -167,3 +177,127 @@ def _source(connection: Connection, name: str) -> _Values:
 def _stated(names: list[str]) -> _Values:
     tables, value, bound = frontmatter.all_values(names)
     return _Values(tables, value, value, bound)
+
+
+def ordered(connection: Connection, ranked: Sequence[RankedDocument], sort: str) -> list[RankedDocument]:
+    """Return the documents by a field, ascending; with a minus before its name, descending; `newest` and `oldest` by
+    date. Those with all words of the query stay before the others, and those without the field come last. Raises
+    InvalidParams."""
+    sort = _BY_AGE.get(sort.lower(), sort)
+    name, is_descending = sort.removeprefix("-").lower(), sort.startswith("-")
+    keys = _keys(connection, [each.id for each in ranked], *_expression(connection, name))
+    there = [each for each in ranked if each.id in keys]
+    # The sort is stable, so the better of two equals stays first.
+    there.sort(key=lambda each: keys[each.id], reverse=is_descending)
+    found = there + [each for each in ranked if each.id not in keys]
+    return sorted(found, key=lambda each: -each.components.get("every_word", 1.0))
+
+
+@by_id
+def _keys(connection: Connection, ids: Collection[int], expression: str, values: tuple[object, ...]) -> dict[int, Key]:
+    statement = f"SELECT d.id, {expression} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value"
+    rows = connection.execute(statement, (*values, msgspec.json.encode(list(ids)).decode()))
+    return {id_: _key(value) for id_, value in rows if value not in (None, "")}
+
+
+def _expression(connection: Connection, name: str) -> tuple[str, tuple[object, ...]]:
+    field = registry.BY_NAME.get(name)
+    if field and field.order:
+        return field.order, ()
+    spellings = frontmatter.spellings(connection)
+    if not field and name in spellings:
+        return frontmatter.first_value(spellings[name])
+    offered = [each.name for each in registry.FIELDS if each.order]
+    raise InvalidParams(f"results cannot be sorted by {name!r}: {_advice(name, offered, list(spellings))}")
+
+
+def _advice(name: str, offered: Sequence[str], more: Sequence[str]) -> str:
+    close = difflib.get_close_matches(name, [*offered, *more], n=1)
+    if close:
+        return f"did you mean {close[0]}?"
+    return f"use {', '.join(offered)}, or a field that is in a document's frontmatter"
+
+
+def _key(value: object) -> Key:
+    """Return a key that puts numbers, including those written as texts, before texts."""
+    if isinstance(value, int | float):
+        return (float(value), "")
+    text = str(value)
+    if frontmatter.is_number(text):
+        return (float(text), "")
+    return (float("inf"), text.casefold())
+
+
+class DocumentValues(NamedTuple):
+    """`values`: those that the document has, by the names of the columns."""
+
+    docid: str
+    uri: str
+    values: dict[str, object]
+
+
+def _day(seconds: float) -> str | None:
+    try:
+        return datetime.fromtimestamp(seconds).date().isoformat()
+    except (OverflowError, ValueError, OSError):  # a file's time may have any value
+        return None
+
+
+_OF_FILE: Mapping[str, Callable[[DocumentRow], object]] = {
+    "docid": lambda document: document.docid,
+    "uri": lambda document: document.uri,
+    "source": lambda document: document.source,
+    "mime": lambda document: document.mime,
+    "title": lambda document: document.title,
+    "path": lambda document: document.path,
+    "lang": lambda document: document.language,
+    "ext": lambda document: extension(document.path),
+    "folder": lambda document: f"{document.collection}/{document.path}".rpartition("/")[0],
+    "collection": lambda document: document.collection,
+    "date": lambda document: _day(document.dated),
+    "modified": lambda document: _day(document.mtime_ns / 1e9),
+    "size": lambda document: document.size,
+}
+_STATED = {field.name: field.stated for field in registry.FIELDS if field.stated}
+_BUILT_IN = ("tag", *_OF_FILE, *_STATED)
+
+
+def rows(connection: Connection, ids: Sequence[int], names: Sequence[str]) -> list[DocumentValues]:
+    """Return a row for each document, in order. Raises InvalidParams for a column that no document has."""
+    _check(connection, names)
+    found = _rows(connection, ids, names) if ids else {}
+    return [found[id_] for id_ in ids if id_ in found]
+
+
+@by_id
+def _rows(connection: Connection, ids: Collection[int], names: Sequence[str]) -> dict[int, DocumentValues]:
+    found = documents.by_ids(connection, ids)
+    return {id_: DocumentValues(each.docid, each.uri, _values(connection, each, names)) for id_, each in found.items()}
+
+
+def _values(connection: Connection, document: DocumentRow, names: Sequence[str]) -> dict[str, object]:
+    metadata = msgspec.json.decode(document.metadata, type=dict[str, object])
+    own = {name.lower(): value for name, value in reversed(metadata.items())}
+    values = {name: _value(connection, document, own, _canonical(name)) for name in names}
+    return {name: value for name, value in values.items() if value not in (None, "", [])}
+
+
+def _value(connection: Connection, document: DocumentRow, own: Mapping[str, object], name: str) -> object:
+    if name == "tag":
+        return tags.of(connection, document.id)
+    if name in _OF_FILE:
+        return _OF_FILE[name](document)
+    return next((own[each] for each in _STATED.get(name, (name,)) if each in own), None)
+
+
+def _canonical(name: str) -> str:
+    field = registry.BY_NAME.get(name.lower())
+    return field.name if field and field.name in _BUILT_IN else name.lower()
+
+
+def _check(connection: Connection, names: Sequence[str]) -> None:
+    for name in names:
+        if _canonical(name) not in _BUILT_IN and name.lower() not in (known := frontmatter.spellings(connection)):
+            close = difflib.get_close_matches(name.lower(), [*_BUILT_IN, *known], n=1)
+            advice = f"did you mean {close[0]}?" if close else f"use {', '.join(_BUILT_IN)}, or a field of documents"
+            raise InvalidParams(f"no document has a column {name!r}: {advice}")

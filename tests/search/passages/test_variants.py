@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gnod.search.hits import marked
+from gnod.search.hits import analyzers_of, variants_in
+from gnod.search.keyword import lexical
 from gnod.search.keyword.marks import TermFinder, TermVariant
-from gnod.search.passages import sought
 from gnod.search.passages.best_passage import best_passage, best_passage_of
 from gnod.search.query.parsing import parse_clauses
 from gnod.store.connection import Connection
@@ -17,8 +17,7 @@ ANSWER = "The emergency valve opens at nine bar."
 
 def variants(connection: Connection, query: str) -> list[list[TermVariant]]:
     """What the first document is searched for."""
-    words = marked(connection, parse_clauses(query))
-    return sought.variants_in(connection, words.expression, [1])[1]
+    return variants_in(connection, lexical.expression_of(connection, parse_clauses(query)), [1])[1]
 
 
 def test_only_the_variants_that_are_in_the_document(small_index: SmallIndex) -> None:
@@ -37,7 +36,7 @@ def test_a_text_in_parts_has_the_passage_of_the_whole(small_index: SmallIndex) -
     small_index.add({"a.md": text})
 
     def work(connection: Connection) -> str:
-        analyzers = marked(connection, []).analyzers
+        analyzers = lexical.analyzers_of_index(connection)
         found = variants(connection, "emergency valve opens")
         whole = best_passage(TermFinder(text, analyzers), found)
         in_parts = best_passage_of([text[:1500], text[1500:]], found, analyzers)
@@ -54,7 +53,7 @@ def test_a_text_is_marked_as_its_language_has_it(small_index: SmallIndex) -> Non
     small_index.add({"b.md": "Die langen Nächte."}, language="de")
 
     def work(connection: Connection) -> list[str]:
-        analyzers = sought.analyzers_of(documents.by_ids(connection, [1]), marked(connection, []).analyzers)[1]
+        analyzers = analyzers_of(documents.by_ids(connection, [1]), lexical.analyzers_of_index(connection))[1]
         passage = best_passage(TermFinder(text, analyzers), variants(connection, "long"))
         return [passage.snippet[start:end] for start, end in passage.marks]
 
@@ -68,7 +67,7 @@ def test_a_frequent_word_counts_beside_rarer_ones_far_down_in_the_text(small_ind
     small_index.add({"a.md": text})
 
     def work(connection: Connection) -> str:
-        analyzers = marked(connection, []).analyzers
+        analyzers = lexical.analyzers_of_index(connection)
         return best_passage(TermFinder(text, analyzers), variants(connection, "alpha beta valve")).snippet
 
     assert "The valve of alpha and beta." in small_index.database.submit_read(work).result()
