@@ -18,9 +18,9 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
+from gnod.ingest.formats.conversations.conversation import ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, container, members
 from gnod.ingest.formats.conversations.mail_threads import MailHeader, base_subject, threads
-from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
 from gnod.ingest.formats.signed_mail import signed_content
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.formats.webpage import CHARSET
@@ -44,7 +44,7 @@ _FIELD_OF_A_MESSAGE = re.compile(
     rb"|X-[\w-]+):",
     re.I | re.M,
 )
-_MAILBOX = ConversationFormat(source="Mail", converter=versioned("mail"))
+_SOURCE = "Mail"
 _SHOWN = ("From", "To", "Cc", "Date")
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\\W_]+")
 _STUB = 0.5  # a text with a smaller share of the words of the web page beside it only points to it
@@ -103,10 +103,10 @@ def _mailbox(content: FileContent, found: Sequence[bytes]) -> Converted:
     unanswered = sorted(thread[0] for thread in grouped if len(thread) == 1)
     if unanswered:
         box = replace(
-            _list_of_mails(content, found, unanswered), members=partial(members, _MAILBOX, content, conversations)
+            _list_of_mails(content, found, unanswered), members=partial(members, _SOURCE, content, conversations)
         )
     else:
-        box = container(_MAILBOX, content, conversations)
+        box = container(_SOURCE, content, conversations)
     return replace(box, members=lambda: chain(box.members(), _attachments(content, found)))
 
 

@@ -17,7 +17,18 @@ from gnod.ingest.formats import (
     unsupported,
     webpage,
 )
-from gnod.ingest.formats.conversations.all_formats import FORMATS, SLACK
+from gnod.ingest.formats.conversations import (
+    chat_text,
+    chatgpt,
+    claude_ai,
+    claude_code,
+    codex,
+    gemini,
+    irc,
+    matrix,
+    slack,
+    teams,
+)
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
 from gnod.ingest.formats.office import epub, iwork, opendocument, richtext
 from gnod.ingest.formats.office.before2007 import encrypted
@@ -86,7 +97,7 @@ REGISTRY = Registry(
         epub.EPUB,
         *opendocument.FORMATS,
         iwork.IWORK,
-        SLACK,
+        slack.SLACK,
         archive.ZIP,
         archive.TAR,
         # Files of these formats may contain each other, so the outermost comes first.
@@ -100,7 +111,17 @@ REGISTRY = Registry(
         image.IMAGE,
         *unsupported.FORMATS,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so it may also be inside another format
-        *FORMATS,
+        claude_code.CLAUDE_CODE,
+        codex.CODEX,
+        chatgpt.CHATGPT,
+        claude_ai.CLAUDE_AI,
+        gemini.GEMINI,
+        gemini.GEMINI_PAGE,
+        slack.SLACK_DAY,
+        *teams.FORMATS,
+        matrix.MATRIX,
+        *chat_text.FORMATS,
+        irc.IRC,
         opendocument.FLAT,
         bookmarks.BOOKMARKS,
         webpage.HTML,

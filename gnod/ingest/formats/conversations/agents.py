@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from gnod.ingest.formats.conversations.message import UnreadableLine
+from gnod.ingest.formats.conversations.conversation import UnreadableLine
 from gnod.ingest.formats.conversations.rendering import folded
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.json_values import listed, loads, mapping, string
@@ -88,3 +88,15 @@ def left_out(block: dict[str, object]) -> str:
     return (
         f"[{kind.removeprefix('input_').replace('_', ' ')} left out]" if "image" in kind or "document" in kind else ""
     )
+
+
+def block_text(block: dict[str, object]) -> str:
+    """Return the text of a block of Anthropic's API. What the model thought is left out."""
+    match block.get("type"):
+        case "text":
+            return string(block.get("text"))
+        case "tool_use":
+            return called(string(block.get("name")), block.get("input"))
+        case "tool_result":
+            return answered(block.get("content"))
+    return left_out(block)

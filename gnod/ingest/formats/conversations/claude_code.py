@@ -7,21 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gnod.ingest.formats.conversations.agents import (
-    answered,
-    called,
-    entry,
-    first_entries,
-    is_injected,
-    left_out,
-    minute,
+from gnod.ingest.formats.conversations.agents import block_text, entry, first_entries, is_injected, minute
+from gnod.ingest.formats.conversations.conversation import (
+    ASSISTANT,
+    USER,
+    ChatMessage,
+    LineFormat,
+    State,
+    line_converter,
 )
-from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, LineFormat, State
-from gnod.ingest.formats.conversations.parts import line_converter
 from gnod.ingest.formats.conversations.rendering import title_of
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.json_values import listed, mapping, string
-from gnod.ingest.reading.versions import versioned
 
 _ROLES = (USER, ASSISTANT)
 
@@ -52,18 +49,9 @@ def _read(line: bytes, state: State) -> Iterator[ChatMessage]:
 
 
 def _text(block: dict[str, object]) -> str:
-    match block.get("type"):
-        case "text":
-            text = string(block.get("text"))
-            return "" if is_injected(text) else text
-        case "tool_use":
-            return called(string(block.get("name")), block.get("input"))
-        case "tool_result":
-            return answered(block.get("content"))
-    return left_out(block)
+    text = block_text(block)
+    return "" if block.get("type") == "text" and is_injected(text) else text
 
 
-FORM = LineFormat(
-    source="Claude Code", converter=versioned("claude-code"), read=_read, begin=lambda _: State(zone="UTC")
-)
+FORM = LineFormat(source="Claude Code", read=_read, begin=lambda _: State(zone="UTC"))
 CLAUDE_CODE = line_converter(FORM, "a transcript of Claude Code", _resembles)

@@ -16,11 +16,16 @@ from gnod.ingest.formats.conversations.agents import (
     minute,
     text_of,
 )
-from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, LineFormat, State
-from gnod.ingest.formats.conversations.parts import line_converter
+from gnod.ingest.formats.conversations.conversation import (
+    ASSISTANT,
+    USER,
+    ChatMessage,
+    LineFormat,
+    State,
+    line_converter,
+)
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.json_values import listed, loads, mapping, string
-from gnod.ingest.reading.versions import versioned
 
 _ITEMS = frozenset({"message", "function_call", "custom_tool_call", "local_shell_call", "function_call_output"})
 
@@ -74,5 +79,5 @@ def _output(written: object) -> object:
     return inner.get("output") or inner.get("content") or written
 
 
-FORM = LineFormat(source="Codex", converter=versioned("codex"), read=_read, begin=lambda _: State(zone="UTC"))
+FORM = LineFormat(source="Codex", read=_read, begin=lambda _: State(zone="UTC"))
 CODEX = line_converter(FORM, "a transcript of Codex", _resembles)
