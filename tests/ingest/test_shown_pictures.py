@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from PIL import Image
 
-from gnod.ingest.formats.pdf.page_image import shown_picture
+from gnod.ingest.formats.pdf.shown import shown_picture
 from gnod.ingest.reading.layers import PictureRead
 from gnod.ingest.reading.result import ConversionFailed
 from tests.pdf_files import pdf

@@ -197,19 +197,19 @@ def _perform_page(job: PageJob, data: bytes) -> Outcome:
 
 
 def _perform_image(job: ImageJob, data: bytes) -> Outcome:
-    from gnod.ingest.formats.pdf.page_image import draw_page
+    from gnod.ingest.formats.pdf.shown import draw_page
 
     return draw_page(data, job.number, job.width)
 
 
 def _perform_picture(job: PictureJob, data: bytes) -> Outcome:
-    from gnod.ingest.formats.pdf.page_image import shown_picture
+    from gnod.ingest.formats.pdf.shown import shown_picture
 
     return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
 
 
 def _perform_layers(job: LayersJob, data: bytes) -> Outcome:
-    from gnod.ingest.formats.pdf.page_layer import read_layers
+    from gnod.ingest.formats.pdf.shown import read_layers
 
     return read_layers(data, job.number, job.count)
 

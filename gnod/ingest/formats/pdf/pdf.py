@@ -12,7 +12,7 @@ from typing import Any
 from gnod.ingest.formats.pdf.annotations import Annotated, annotated, members, xfa_texts
 from gnod.ingest.formats.pdf.flow import readable
 from gnod.ingest.formats.pdf.opening import HEADER, opened
-from gnod.ingest.formats.pdf.plain_text import plain_text
+from gnod.ingest.formats.pdf.page_text import plain_text
 from gnod.ingest.formats.pdf.text_layer import is_garbage, is_picture
 from gnod.ingest.formats.pdf.titles import title_of
 from gnod.ingest.reading.converter import Converter, FileContent
