@@ -1,12 +1,20 @@
-"""The streams of OLE files (Office until 2003), through olefile."""
+"""OLE files: the streams of Office documents until 2003, through olefile, and encrypted documents of all years."""
 
 from __future__ import annotations
 
 import io
 import struct
 
-from gnod.ingest.reading.converter import FileContent
-from gnod.ingest.reading.result import ConversionFailed
+import msgspec
+
+from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected
+from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
+from gnod.ingest.reading.result import ConversionFailed, Converted
+
+# Excel encrypts workbooks that are only protected against changes with a password that is the same everywhere
+# ([MS-OFFCRYPTO] 2.4.2.3), and opens them without asking. Files with another password stay closed.
+_KNOWN_PASSWORD = "VelvetSweatshop"
+_LIMIT_S = 10.0  # a file says how often its password is hashed
 
 
 class Streams:
@@ -66,3 +74,27 @@ def _text(value: bytes | str | None, code_page: int) -> str:
     except LookupError:
         text = (value or b"").decode("cp1252", "replace")
     return " ".join(text.replace("\0", " ").split())
+
+
+def decrypted(content: FileContent) -> bytes:
+    """Return the file without its encryption. Raises ConversionFailed (encrypted)."""
+    import msoffcrypto
+
+    plain = io.BytesIO()
+    try:
+        with limit_cpu_time(_LIMIT_S):
+            file = msoffcrypto.OfficeFile(io.BytesIO(content.data))
+            file.load_key(password=_KNOWN_PASSWORD, verify_password=True)
+            file.decrypt(plain)
+    except MemoryError:
+        raise
+    except (Exception, CpuTimeExceeded) as error:  # it raises any exception for another password and for damage
+        raise password_protected() from error
+    return plain.getvalue()
+
+
+def _read_encrypted(content: FileContent) -> Converted:
+    return content.convert(msgspec.structs.replace(content, data=decrypted(content)))
+
+
+ENCRYPTED = Converter(label="an encrypted document", signature=ole_with("EncryptedPackage"), read=_read_encrypted)

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gnod.ingest.formats.office.before2007.encrypted import decrypted
-from gnod.ingest.formats.office.before2007.ole import Streams
+from gnod.ingest.formats.office.before2007.ole import Streams, decrypted
 from gnod.ingest.formats.office.blocks import without_blanks
 from gnod.ingest.formats.office.number_format import LOCAL_DATES, number_format
 from gnod.ingest.formats.office.openxml.package import remark

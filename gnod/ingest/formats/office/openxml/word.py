@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gnod.ingest.formats.office import embedded
 from gnod.ingest.formats.office.blocks import Blocks, trimmed
 from gnod.ingest.formats.office.openxml import drawings
 from gnod.ingest.formats.office.openxml.numbering import BULLET, Numbering, ParagraphStyle, Styles
-from gnod.ingest.formats.office.openxml.package import Package, is_on, remark
+from gnod.ingest.formats.office.openxml.package import Package, is_on, recognised, remark
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.result import ConversionFailed, Converted
@@ -26,7 +25,7 @@ def _read(content: FileContent) -> Converted:
     story = _Story(package, package.start, content.max_characters)
     package.read(package.start, story)
     story.add_rest()
-    pictures = [*drawings.pictures(package, package.start), *embedded.texts(content).values()]
+    pictures = [*drawings.pictures(package, package.start), *recognised(content).values()]
     markdown = "\n\n".join(filter(str.strip, [story.blocks.markdown, *pictures]))
     return package.finished(Converted(markdown=markdown, converter="docx/1"))
 
