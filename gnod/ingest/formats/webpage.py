@@ -29,12 +29,12 @@ _TAG = re.compile(r"<(?:link|meta)\b[^<>]{0,2000}>", re.I)
 _NAMES_ADDRESS = re.compile(r"canonical|og:url", re.I)
 _ADDRESS = re.compile(r"""\b(?:href|content)\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _WIKIPEDIA = re.compile(r"https?://[a-z-]{2,12}\.(?:m\.)?wikipedia\.org/", re.I)
+_SEARCH_PAGE = "https://www.bing.com/search?q="
 _FEED = re.compile(r"<(?:rss\b|(?:\w+:)?feed\b[^<>]*http://www\.w3\.org/2005/Atom)")
 _ENTITY = re.compile(r"<!(?:ENTITY|DOCTYPE[^<>]*\[)")
 _FEED_HEAD = 16 * 1024
 _DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
 _XML_CHARSET = re.compile(rb"\A\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
-_SEARCH_PAGE = "https://www.bing.com/search?q="
 
 
 def _read(content: FileContent) -> Converted:

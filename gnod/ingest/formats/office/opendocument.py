@@ -229,7 +229,7 @@ class _OpenDocument(XmlEvents):
             self._tables[-1].cell += [" ".join(row) for row in table.rows if row]
         elif self.inside["office:spreadsheet"]:
             self.sheets.append(Sheet(table.name, enumerate(table.rows, start=1), beside=self._taken_remarks().copy))
-        elif text := markdown_table(table.rows, self._max_characters).markdown:
+        elif text := markdown_table(table.rows, self._max_characters):
             self.blocks.paragraph(text)
 
     # ---- pictures and slides

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import struct
+from collections.abc import Iterator
 
 import msgspec
 
@@ -29,21 +30,24 @@ class Streams:
         self._content = content
         try:
             self._file = olefile.OleFileIO(io.BytesIO(content.data), raise_defects=olefile.DEFECT_FATAL)
-            self._names = ["/".join(path) for path in self._file.listdir()]
+            self._paths: dict[str, list[str]] = {"/".join(path).lower(): path for path in self._file.listdir()}
         except (OSError, ValueError, IndexError, TypeError, struct.error) as error:
             raise self.damaged("its directory cannot be read") from error
 
     def __contains__(self, name: str) -> bool:
-        return any(each.lower() == name.lower() for each in self._names)
+        return name.lower() in self._paths
+
+    def __iter__(self) -> Iterator[str]:
+        """Yield the names in lower case."""
+        return iter(self._paths)
 
     def read(self, *names: str) -> bytes:
         """Return the first of these streams that the file has. Raises ConversionFailed (corrupt)."""
-        wanted = {each.lower() for each in names}
-        name = next((each for each in self._names if each.lower() in wanted), None)
+        name = next((each.lower() for each in names if each in self), None)
         if name is None:
             raise self.damaged(f"it has no stream {names[0]}")
         try:
-            data: bytes = self._file.openstream(name.split("/")).read()
+            data: bytes = self._file.openstream(self._paths[name]).read()
             return data
         except (OSError, ValueError, IndexError, struct.error) as error:
             raise self.damaged(f"its stream {name} cannot be read") from error

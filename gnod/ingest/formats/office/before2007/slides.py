@@ -30,6 +30,7 @@ _CURRENT_USER = ("Current User", "PP97_DUALSTORAGE/Current User")
 _HAS_DATE, _HAS_FOOTER = 0x04, 0x20
 _CONTROLS = dict.fromkeys(range(32)) | {9: " ", 10: "\n", 11: "\n", 13: "\n"}
 _DEEPEST = 30
+_KindAndText = tuple[int, str]  # the kind: title, body and so on
 
 
 class _Record(NamedTuple):
@@ -45,7 +46,7 @@ class _Slide(NamedTuple):
 
     number: int
     identifier: int
-    outline: list[tuple[int, str]]
+    outline: list[_KindAndText]
 
 
 def _read(content: FileContent) -> Converted:
@@ -84,12 +85,12 @@ class _OldDeck:
         record = self._record_at(slide.number)
         if record is None:
             return ""
-        shapes = self._shapes(record, slide.outline)
+        texts, footers, comments = self._shapes(record, slide.outline)
         masters, notes = self._references(record)
         blocks = Blocks(max_characters)
-        for kind, text in sorted(shapes.texts, key=lambda found: found[0] not in _TITLES):
+        for kind, text in sorted(texts, key=lambda found: found[0] not in _TITLES):
             blocks.heading(text, 1) if kind in _TITLES else blocks.paragraph(text)
-        once = [*shapes.footers, *self._footers, *self._texts(_MASTERS, masters, hidden=range(1, 256))]
+        once = [*footers, *self._footers, *self._texts(_MASTERS, masters, hidden=range(1, 256))]
         for text in once:
             if text not in self._seen:
                 self._seen.add(text)
@@ -98,7 +99,7 @@ class _OldDeck:
             blocks.heading("Notes", 3)
             for text in found:
                 blocks.paragraph(text)
-        for author, text in shapes.comments:
+        for author, text in comments:
             blocks.paragraph(remark(author, text))
         return blocks.markdown
 
@@ -160,10 +161,15 @@ class _OldDeck:
         """Return the texts of a master or of a page with notes, without those in `hidden` placeholders."""
         slide = next((each for each in self._lists.get(listed, []) if each.identifier == identifier), None)
         record = self._record_at(slide.number) if slide and identifier else None
-        return [text for _, text in self._shapes(record, [], hidden).texts] if record else []
+        return [text for _, text in self._shapes(record, [], hidden)[0]] if record else []
 
-    def _shapes(self, slide: _Record, outline: list[tuple[int, str]], hidden: range = range(0)) -> _OldShapes:
-        found = _OldShapes([], [], [])
+    def _shapes(
+        self, slide: _Record, outline: list[_KindAndText], hidden: range = range(0)
+    ) -> tuple[list[_KindAndText], list[str], list[tuple[str, str]]]:
+        """Return the texts, the footers, and the comments with their authors."""
+        texts: list[_KindAndText] = []
+        footers: list[str] = []
+        comments: list[tuple[str, str]] = []
         kind = placeholder = 0
         for record in self._all(slide):
             if record.kind == _SHAPE:
@@ -173,15 +179,15 @@ class _OldDeck:
             elif record.kind == _TEXT_KIND:
                 kind = self._number(record)
             elif record.kind == _COMMENT:
-                found.comments.append(self._comment(record))
+                comments.append(self._comment(record))
             elif record.kind == _HEADERS:
-                found.footers.extend(self._headers(record))
+                footers.extend(self._headers(record))
             elif placeholder not in hidden:
                 at = self._number(record) if record.kind == _OUTLINE_TEXT else -1
                 text = outline[at] if 0 <= at < len(outline) else (kind, self._atom_text(record) or "")
-                if text[1] and text not in found.texts:
-                    found.texts.append(text)
-        return found
+                if text[1] and text not in texts:
+                    texts.append(text)
+        return texts, footers, comments
 
     def _comment(self, record: _Record) -> tuple[str, str]:
         strings = {each.instance: self._string(each) for each in self._records(record.start, record.end)}
@@ -226,14 +232,6 @@ class _OldDeck:
 
     def _string(self, record: _Record) -> str:
         return _clean(self._data[record.start : record.end].decode("utf-16-le", "replace"))
-
-
-class _OldShapes(NamedTuple):
-    """`texts` have their kinds: title, body and so on."""
-
-    texts: list[tuple[int, str]]
-    footers: list[str]
-    comments: list[tuple[str, str]]
 
 
 def _clean(text: str) -> str:

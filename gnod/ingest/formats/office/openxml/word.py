@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 
 from gnod.ingest.formats.office.blocks import Blocks, trimmed
 from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.numbering import BULLET, Numbering, ParagraphStyle, Styles
+from gnod.ingest.formats.office.openxml.numbering import (
+    BULLET,
+    STYLE_ELEMENTS,
+    Numbering,
+    ParagraphStyle,
+    resolved,
+    styles_of,
+)
 from gnod.ingest.formats.office.openxml.package import Package, is_on, recognised, remark
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
@@ -44,7 +51,7 @@ class _Story(XmlEvents):
     """The text of the main part, or of one with notes or a header. A text box comes before its paragraph."""
 
     blocks: Blocks
-    _styles: Styles
+    _styles: dict[str, ParagraphStyle]
     _numbering: Numbering
 
     def __init__(self, package: Package, part: str, max_characters: int, main: _Story | None = None) -> None:
@@ -98,7 +105,7 @@ class _Story(XmlEvents):
         self._package = package
         self._max_characters = max_characters
         self._relations = package.relations(part)
-        self._styles = main._styles if main else Styles(self._elements("styles", Styles.NAMES))
+        self._styles = main._styles if main else styles_of(self._elements("styles", STYLE_ELEMENTS))
         self._numbering = main._numbering if main else Numbering(self._elements("numbering", Numbering.NAMES))
         self._notes: dict[str, dict[str, tuple[str, Blocks]]] = {}
         self._paragraphs: list[_Paragraph] = []
@@ -173,7 +180,7 @@ class _Story(XmlEvents):
         paragraph = self._paragraphs.pop()
         self._is_shown = True
         if text := trimmed("".join(paragraph.text)):
-            self._add(text, self._styles.resolved(paragraph.style, paragraph.own))
+            self._add(text, resolved(self._styles, paragraph.style, paragraph.own))
         for each in paragraph.after:
             self.blocks.paragraph(each)
 
