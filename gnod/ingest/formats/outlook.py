@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 
 from gnod.ingest.formats.mail import fuller, rendered
-from gnod.ingest.formats.office.before2007.ole import Streams
+from gnod.ingest.formats.office.ole import Streams
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with
 from gnod.ingest.reading.decode import NotText, decode

@@ -18,12 +18,7 @@ from gnod.ingest.formats.conversations import (
     teams,
 )
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
-from gnod.ingest.formats.office import epub, iwork, opendocument, richtext
-from gnod.ingest.formats.office.before2007.ole import ENCRYPTED
-from gnod.ingest.formats.office.before2007.slides import PPT
-from gnod.ingest.formats.office.before2007.word import DOC
-from gnod.ingest.formats.office.before2007.workbook import XLS
-from gnod.ingest.formats.office.openxml import slides, visio, word, workbook
+from gnod.ingest.formats.office import doc, docx, epub, iwork, ole, opendocument, ppt, pptx, richtext, vsdx, xls, xlsx
 from gnod.ingest.formats.pdf import pdf
 from gnod.ingest.reading.converter import Converter, FileContent, any_of, ole_with, riff_with, starts_with
 
@@ -143,10 +138,10 @@ _NOT_READ = (
 
 REGISTRY = Registry(
     [
-        word.DOCX,
-        slides.PPTX,
-        workbook.XLSX,
-        visio.VSDX,
+        docx.DOCX,
+        pptx.PPTX,
+        xlsx.XLSX,
+        vsdx.VSDX,
         epub.EPUB,
         *opendocument.FORMATS,
         iwork.IWORK,
@@ -154,11 +149,11 @@ REGISTRY = Registry(
         archive.ZIP,
         archive.TAR,
         # Files of these formats may contain each other, so the outermost comes first.
-        ENCRYPTED,
+        ole.ENCRYPTED,
         outlook.MSG,
-        DOC,
-        PPT,
-        XLS,
+        doc.DOC,
+        ppt.PPT,
+        xls.XLS,
         *archive.COMPRESSED,
         richtext.RTF,
         image.IMAGE,

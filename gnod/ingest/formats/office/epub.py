@@ -11,7 +11,7 @@ from urllib.parse import unquote
 import msgspec
 
 from gnod.analysis.markup import without_closing
-from gnod.ingest.formats.office.openxml.package import Package, recognised
+from gnod.ingest.formats.office.package import Package, recognised
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted

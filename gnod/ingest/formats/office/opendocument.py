@@ -15,7 +15,7 @@ from xml.parsers import expat
 import msgspec
 
 from gnod.ingest.formats.office.blocks import Blocks, trimmed, without_blanks
-from gnod.ingest.formats.office.openxml.package import Package, recognised, remark, with_properties
+from gnod.ingest.formats.office.package import Package, recognised, remark, with_properties
 from gnod.ingest.formats.office.sheets import Sheet, from_sheets
 from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
 from gnod.ingest.formats.table import markdown_table

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from unicodedata import combining, normalize
 
+from gnod.ingest.formats.pdf import opened
 from gnod.ingest.formats.pdf.annotations import annotated
-from gnod.ingest.formats.pdf.opening import opened
 from gnod.ingest.reading.result import ConversionFailed
 
 # A page of a book has 3,000 characters.

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from gnod.ingest.formats.pdf import HEADER, opened
 from gnod.ingest.formats.pdf.annotations import Annotated, annotated, members, xfa_texts
 from gnod.ingest.formats.pdf.flow import readable
-from gnod.ingest.formats.pdf.opening import HEADER, opened
 from gnod.ingest.formats.pdf.page_text import plain_text
 from gnod.ingest.formats.pdf.text_layer import is_garbage, is_picture
 from gnod.ingest.formats.pdf.titles import title_of

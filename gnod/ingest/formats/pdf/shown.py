@@ -17,8 +17,8 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from gnod.ingest.formats.pdf import opened
 from gnod.ingest.formats.pdf.annotations import annotated
-from gnod.ingest.formats.pdf.opening import opened
 from gnod.ingest.formats.pdf.page_text import PageText, on_screen, read_text
 from gnod.ingest.reading import pictures
 from gnod.ingest.reading.layers import ImageRead, LayerRead, LayersRead, LinkArea, OutlineMark, PictureRead, runs_of

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gnod.ingest.formats.office.before2007.ole import Streams, decrypted
 from gnod.ingest.formats.office.blocks import without_blanks
 from gnod.ingest.formats.office.number_format import LOCAL_DATES, number_format
-from gnod.ingest.formats.office.openxml.package import remark
+from gnod.ingest.formats.office.ole import Streams, decrypted
+from gnod.ingest.formats.office.package import remark
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text, unreadable
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, starts_with
 from gnod.ingest.reading.result import Converted

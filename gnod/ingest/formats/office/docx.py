@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gnod.ingest.formats.office import drawings
 from gnod.ingest.formats.office.blocks import Blocks, trimmed
-from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.numbering import (
+from gnod.ingest.formats.office.numbering import (
     BULLET,
     STYLE_ELEMENTS,
     Numbering,
@@ -17,7 +17,7 @@ from gnod.ingest.formats.office.openxml.numbering import (
     resolved,
     styles_of,
 )
-from gnod.ingest.formats.office.openxml.package import Package, is_on, recognised, remark
+from gnod.ingest.formats.office.package import Package, is_on, recognised, remark
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.result import ConversionFailed, Converted

@@ -10,9 +10,9 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from gnod.ingest.formats.office.before2007.ole import Streams
 from gnod.ingest.formats.office.blocks import Blocks, trimmed
-from gnod.ingest.formats.office.openxml.package import remark
+from gnod.ingest.formats.office.ole import Streams
+from gnod.ingest.formats.office.package import remark
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted

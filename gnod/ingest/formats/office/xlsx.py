@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
+from gnod.ingest.formats.office import drawings
 from gnod.ingest.formats.office.number_format import LOCAL_DATES, number
-from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.package import Package, unescaped
+from gnod.ingest.formats.office.package import Package, unescaped
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with

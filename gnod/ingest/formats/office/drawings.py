@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from gnod.ingest.formats.office import metafile
 from gnod.ingest.formats.office.number_format import general, number, number_format
-from gnod.ingest.formats.office.openxml.package import Package, unescaped
+from gnod.ingest.formats.office.package import Package, unescaped
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, End, XmlEvents
 
 # Names of files, addresses, and descriptions that Office itself wrote

@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from gnod.ingest.formats.office.before2007.ole import Streams
 from gnod.ingest.formats.office.blocks import Blocks, trimmed
-from gnod.ingest.formats.office.openxml.package import remark
+from gnod.ingest.formats.office.ole import Streams
+from gnod.ingest.formats.office.package import remark
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected
 from gnod.ingest.reading.legacy_encodings import legacy_encoding
 from gnod.ingest.reading.result import Converted

@@ -6,9 +6,9 @@ prompts in their placeholders ("Click to edit") are shown on no slide.
 
 from __future__ import annotations
 
+from gnod.ingest.formats.office import drawings
 from gnod.ingest.formats.office.blocks import Blocks
-from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.package import Package, is_on, recognised
+from gnod.ingest.formats.office.package import Package, is_on, recognised
 from gnod.ingest.formats.office.xml_events import Attributes
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.parts import Parts
