@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 
 from gnod.ingest.formats.mail import fuller, rendered
+from gnod.ingest.formats.office import richtext
 from gnod.ingest.formats.office.ole import Streams
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with
@@ -86,7 +87,7 @@ class _Storage:
 
 def _read(content: FileContent) -> Converted:
     message = _Storage(Streams(content))
-    markdown = _rendered(message, content.max_characters)
+    markdown = _rendered(message, content)
     if len(markdown) > content.max_characters:
         raise too_long(content.max_characters)
     metadata = {"author": _sender(message), "date": _sent(message)}
@@ -99,31 +100,24 @@ def _read(content: FileContent) -> Converted:
     )
 
 
-def _rendered(message: _Storage, most: int, depth: int = 0) -> str:
+def _rendered(message: _Storage, content: FileContent, depth: int = 0) -> str:
     attached = message.below("__attach_version1.0_")
     fields = {"From": _sender(message), "To": message.line(_TO), "Cc": message.line(_CC), "Date": _sent(message)}
     names = [name for each in attached if (name := _name(each))]
     forwarded = (each for part in attached for each in part.below(f"__substg1.0_{_DATA}000d"))
-    inner = [_rendered(each, most, depth + 1) for each in forwarded] if depth < _MAX_DEPTH else []
-    texts = [_body(message, most), _contact(message), *inner]
+    inner = [_rendered(each, content, depth + 1) for each in forwarded] if depth < _MAX_DEPTH else []
+    texts = [_body(message, content), _contact(message), *inner]
     return rendered(message.line(_SUBJECT), fields, names, "\n\n".join(text.strip() for text in texts if text.strip()))
 
 
-def _body(message: _Storage, most: int) -> str:
+def _body(message: _Storage, content: FileContent) -> str:
     html = message.data(_HTML)
     page = page_text(decode(html, message.code_page)) if html else page_text(message.text(_HTML))
     plain = message.text(_BODY)
     if plain.strip() or page.strip():
         return fuller(plain, page)
-    return _of_rtf(message.data(_RTF), most)
-
-
-def _of_rtf(compressed: bytes, most: int) -> str:
-    if not (rtf := decompressed(compressed)):
-        return ""
-    from striprtf.striprtf import rtf_to_text
-
-    return str(rtf_to_text(rtf[:most].decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+    rtf = decompressed(message.data(_RTF))
+    return richtext.text_of(rtf[: content.max_characters].decode("latin-1"), content.label) if rtf else ""
 
 
 def _contact(message: _Storage) -> str:

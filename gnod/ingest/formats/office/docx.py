@@ -62,8 +62,6 @@ class _Story(XmlEvents):
                 "w:pStyle": self._set_style,
                 "w:vanish": self._vanish,
                 "w:r": lambda _: self._show(),
-                "w:t": self.keep,
-                "m:t": self.keep,
                 "w:tab": lambda _: self._write("\t"),
                 "w:ptab": lambda _: self._write("\t"),
                 "w:br": lambda _: self._write("\n"),
@@ -93,12 +91,11 @@ class _Story(XmlEvents):
             {
                 "w:p": self._end_paragraph,
                 "w:r": self._show,
-                "w:t": self._end_text,
-                "m:t": self._end_text,
                 "w:hyperlink": self._end_link,
                 "w:tbl": lambda: self.blocks.end_table(),
             },
             _HIDDEN,
+            on_text=dict.fromkeys(("w:t", "m:t"), lambda text: self._write(text.replace("\n", " "))),
         )
         self.blocks = Blocks(max_characters)
         self.notes: dict[str, tuple[str, Blocks]] = {}
@@ -154,9 +151,6 @@ class _Story(XmlEvents):
     def _set_style(self, found: Attributes) -> None:
         if self._paragraphs:
             self._paragraphs[-1].style = found.get("w:val", "")
-
-    def _end_text(self) -> None:
-        self._write(self.kept().replace("\n", " "))
 
     def _show(self) -> None:
         self._is_shown = True

@@ -18,7 +18,7 @@ from xml.parsers import expat
 
 import msgspec
 
-from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, Elements, End, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, Element, Elements, End, XmlEvents
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.result import ConversionFailed, Converted
 from gnod.ingest.reading.scans import MAX_PAGES
@@ -160,10 +160,8 @@ class _Remarks(XmlEvents):
     def __init__(self) -> None:
         names = ("x:comment", "x:threadedComment", "p:cm", "powerpoint:cm", "powerpoint:reply")
         texts = ("x:t", "a:t", "x:text", "p:text")
-        begin: dict[str, Begin] = dict.fromkeys(names, self._begin)
-        ends: dict[str, End] = dict.fromkeys(names, self._end)
-        ends |= dict.fromkeys(texts, self._end_text) | {"a:p": lambda: self._write("\n")}
-        super().__init__(begin | dict.fromkeys(texts, self.keep), ends, ["x:rPh"])
+        ends: dict[str, End] = {**dict.fromkeys(names, self._end), "a:p": lambda: self._write("\n")}
+        super().__init__(dict.fromkeys(names, self._begin), ends, ["x:rPh"], on_text=dict.fromkeys(texts, self._write))
         self.found: list[tuple[str, str, list[str]]] = []
         self._open: list[list[str]] = []
 
@@ -174,9 +172,6 @@ class _Remarks(XmlEvents):
 
     def _end(self) -> None:
         self._open.pop()
-
-    def _end_text(self) -> None:
-        self._write(self.kept())
 
     def _write(self, text: str) -> None:
         if self._open:
