@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from gnod.ingest.formats import archive, image, mail, notebook, outlook, table, text, webpage
 from gnod.ingest.formats.conversations import (
@@ -45,16 +45,11 @@ class Registry:
     def __iter__(self) -> Iterator[Converter]:
         return iter(self._converters)
 
-    def by_signature(self, content: FileContent) -> Converter | None:
-        return next((each for each in self if each.signature and each.signature(content)), None)
-
-    def is_signed_text(self, content: FileContent) -> bool:
-        """Tell whether the content has the signature of a text format. Few have one."""
-        return any(each.is_text and each.signature and each.signature(content) for each in self)
-
-    def of_log(self, content: FileContent) -> Converter | None:
-        """Return the converter of a log by its first bytes; None for another file."""
-        return next((each for each in self if each.log and each.signature and each.signature(content)), None)
+    def by_signature(
+        self, content: FileContent, *, among: Callable[[Converter], object] = lambda _: True
+    ) -> Converter | None:
+        found = (each for each in self if each.signature and among(each) and each.signature(content))
+        return next(found, None)
 
     def by_resemblance(self, content: FileContent) -> Converter | None:
         return next((each for each in self if each.resembles and each.resembles(content)), None)

@@ -17,8 +17,7 @@ from gnod.ingest.reading.converter import Converter, FileContent, ole_with, pass
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted
 
-_DOCUMENT, _SLIDE, _SLIDE_ATOM, _NOTES, _MASTER = 0x03E8, 0x03EE, 0x03EF, 0x03F0, 0x03F8
-_LIST, _LISTED, _USER_EDIT, _DIRECTORY = 0x0FF0, 0x03F3, 0x0FF5, 0x1772
+_DOCUMENT, _SLIDE_ATOM, _LIST, _LISTED, _DIRECTORY = 0x03E8, 0x03EF, 0x0FF0, 0x03F3, 0x1772
 _SHAPE, _PLACEHOLDER, _TEXT_KIND, _WIDE_TEXT, _TEXT, _OUTLINE_TEXT = 0xF004, 0x0BC3, 0x0F9F, 0x0FA0, 0x0FA8, 0x0F9E
 _COMMENT, _STRING, _HEADERS, _HEADERS_ATOM = 0x2EE0, 0x0FBA, 0x0FD9, 0x0FDA
 _BINARY_TAG_DATA = 0x138B  # it contains records, though its version says that it does not
@@ -36,9 +35,23 @@ _KindAndText = tuple[int, str]  # the kind: title, body and so on
 class _Record(NamedTuple):
     kind: int
     instance: int
-    start: int
-    end: int
+    data: memoryview
     is_container: bool
+
+    @property
+    def number(self) -> int:
+        return int.from_bytes(self.data[:4], "little")
+
+    @property
+    def string(self) -> str:
+        return _clean(str(self.data, "utf-16-le", "replace"))
+
+    @property
+    def atom_text(self) -> str | None:
+        """Return the text of an atom; None for other records."""
+        if self.kind == _TEXT:
+            return _clean(str(self.data, "latin-1"))
+        return self.string if self.kind == _WIDE_TEXT else None
 
 
 class _Slide(NamedTuple):
@@ -49,11 +62,28 @@ class _Slide(NamedTuple):
     outline: list[_KindAndText]
 
 
+def _records(data: memoryview) -> Iterator[_Record]:
+    at = 0
+    while at + 8 <= len(data):
+        head, kind, size = struct.unpack_from("<HHI", data, at)
+        is_container = head & 0xF == 0xF or kind == _BINARY_TAG_DATA
+        yield _Record(kind, head >> 4, data[at + 8 : at + 8 + size], is_container)
+        at += 8 + size
+
+
+def _all(record: _Record, depth: int = 0) -> Iterator[_Record]:
+    """Yield all records in a record, each before those in it."""
+    for inner in _records(record.data):
+        yield inner
+        if inner.is_container and depth < _DEEPEST and inner.kind not in (_COMMENT, _HEADERS):
+            yield from _all(inner, depth + 1)
+
+
 def _read(content: FileContent) -> Converted:
     streams = Streams(content)
     if _is_encrypted(streams):
         raise password_protected()
-    deck = _OldDeck(streams.read("PowerPoint Document", "PP97_DUALSTORAGE/PowerPoint Document"))
+    deck = _OldDeck(memoryview(streams.read("PowerPoint Document", "PP97_DUALSTORAGE/PowerPoint Document")))
     slides = Parts("slide", content.max_characters)
     for number, slide in enumerate(deck.slides, start=1):
         slides.add(deck.text(slide, slides.left), number)
@@ -70,168 +100,135 @@ def _is_encrypted(streams: Streams) -> bool:
 class _OldDeck:
     """The slides, and what they share. `slides` are in their order."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: memoryview) -> None:
         self._data = data
         self._offsets: dict[int, int] = {}
         self._lists: dict[int, list[_Slide]] = {}
-        self._seen: set[str] = set()
-        documents = [record for record in self._records(0, len(data)) if self._is_document(record)]
         self._footers: list[str] = []
-        if documents:
-            self._read_document(documents[-1])  # earlier ones are from before it was saved again
+        self._seen: set[str] = set()
+        document = None
+        for record in _records(data):
+            if record.kind == _DIRECTORY:
+                self._offsets |= _directory(record.data)
+            elif record.kind == _DOCUMENT:
+                document = record  # earlier ones are from before it was saved again
+        for record in _records(document.data) if document else ():
+            if record.kind == _LIST:
+                self._lists[record.instance] = list(_listed(record))
+            elif record.kind == _HEADERS and record.instance == 3:  # 4 is for notes
+                self._footers = _headers(record)
         self.slides = self._lists.get(_SLIDES, [])
 
     def text(self, slide: _Slide, max_characters: int) -> str:
         record = self._record_at(slide.number)
         if record is None:
             return ""
-        texts, footers, comments = self._shapes(record, slide.outline)
-        masters, notes = self._references(record)
+        texts, footers, comments = _shapes(record, slide.outline)
+        master, notes_page = _references(record)
         blocks = Blocks(max_characters)
         for kind, text in sorted(texts, key=lambda found: found[0] not in _TITLES):
             blocks.heading(text, 1) if kind in _TITLES else blocks.paragraph(text)
-        once = [*footers, *self._footers, *self._texts(_MASTERS, masters, hidden=range(1, 256))]
-        for text in once:
+        for text in (*footers, *self._footers, *self._texts(_MASTERS, master, hidden=range(1, 256))):
             if text not in self._seen:
                 self._seen.add(text)
                 blocks.paragraph(text)
-        if found := self._texts(_NOTES_PAGES, notes, hidden=_NOT_NOTES):
+        if notes := self._texts(_NOTES_PAGES, notes_page, hidden=_NOT_NOTES):
             blocks.heading("Notes", 3)
-            for text in found:
+            for text in notes:
                 blocks.paragraph(text)
         for author, text in comments:
             blocks.paragraph(remark(author, text))
         return blocks.markdown
 
-    # ---- the document
-
-    def _is_document(self, record: _Record) -> bool:
-        if record.kind == _DIRECTORY:
-            self._read_directory(record)
-        return record.kind == _DOCUMENT
-
-    def _read_directory(self, record: _Record) -> None:
-        at = record.start
-        while at + 4 <= record.end:
-            (head,) = struct.unpack_from("<I", self._data, at)
-            number, count = head & 0xFFFFF, head >> 20
-            end = min(at + 4 + 4 * count, record.end)
-            for place, (offset,) in enumerate(struct.iter_unpack("<I", self._data[at + 4 : end - (end - at) % 4])):
-                self._offsets[number + place] = offset
-            at += 4 + 4 * count
-
-    def _read_document(self, document: _Record) -> None:
-        for record in self._records(document.start, document.end):
-            if record.kind == _LIST:
-                self._lists[record.instance] = list(self._listed(record))
-            elif record.kind == _HEADERS and record.instance == 3:  # 4 is for notes
-                self._footers = self._headers(record)
-
-    def _listed(self, record: _Record) -> Iterator[_Slide]:
-        slide = None
-        kind = 0
-        for atom in self._records(record.start, record.end):
-            if atom.kind == _LISTED and atom.end - atom.start >= 16:
-                if slide:
-                    yield slide
-                number, _, _, identifier = struct.unpack_from("<4I", self._data, atom.start)
-                slide = _Slide(number, identifier, [])
-            elif atom.kind == _TEXT_KIND:
-                kind = self._number(atom)
-            elif slide and (text := self._atom_text(atom)) is not None:
-                slide.outline.append((kind, text))
-        if slide:
-            yield slide
-
-    # ---- a slide
-
     def _record_at(self, number: int) -> _Record | None:
         offset = self._offsets.get(number, len(self._data))
-        return next(self._records(offset, len(self._data)), None)
-
-    def _references(self, slide: _Record) -> tuple[int, int]:
-        """Return the identifiers of the master, if it is shown, and of the notes of a slide."""
-        for record in self._records(slide.start, slide.end):
-            if record.kind == _SLIDE_ATOM and record.end - record.start >= 22:
-                master, notes, flags = struct.unpack_from("<IIH", self._data, record.start + 12)
-                return master if flags & 1 else 0, notes
-        return 0, 0
+        return next(_records(self._data[offset:]), None)
 
     def _texts(self, listed: int, identifier: int, hidden: range) -> list[str]:
         """Return the texts of a master or of a page with notes, without those in `hidden` placeholders."""
         slide = next((each for each in self._lists.get(listed, []) if each.identifier == identifier), None)
         record = self._record_at(slide.number) if slide and identifier else None
-        return [text for _, text in self._shapes(record, [], hidden)[0]] if record else []
+        return [text for _, text in _shapes(record, [], hidden)[0]] if record else []
 
-    def _shapes(
-        self, slide: _Record, outline: list[_KindAndText], hidden: range = range(0)
-    ) -> tuple[list[_KindAndText], list[str], list[tuple[str, str]]]:
-        """Return the texts, the footers, and the comments with their authors."""
-        texts: list[_KindAndText] = []
-        footers: list[str] = []
-        comments: list[tuple[str, str]] = []
-        kind = placeholder = 0
-        for record in self._all(slide):
-            if record.kind == _SHAPE:
-                placeholder = 0
-            elif record.kind == _PLACEHOLDER:
-                placeholder = self._data[record.start + 4] if record.end - record.start > 4 else 0
-            elif record.kind == _TEXT_KIND:
-                kind = self._number(record)
-            elif record.kind == _COMMENT:
-                comments.append(self._comment(record))
-            elif record.kind == _HEADERS:
-                footers.extend(self._headers(record))
-            elif placeholder not in hidden:
-                at = self._number(record) if record.kind == _OUTLINE_TEXT else -1
-                text = outline[at] if 0 <= at < len(outline) else (kind, self._atom_text(record) or "")
-                if text[1] and text not in texts:
-                    texts.append(text)
-        return texts, footers, comments
 
-    def _comment(self, record: _Record) -> tuple[str, str]:
-        strings = {each.instance: self._string(each) for each in self._records(record.start, record.end)}
-        return strings.get(0, ""), strings.get(1, "")
+def _directory(data: memoryview) -> dict[int, int]:
+    """Return the offsets that a directory gives, by their numbers: the first number of each run, then its offsets."""
+    found = {}
+    at = 0
+    while at + 4 <= len(data):
+        (head,) = struct.unpack_from("<I", data, at)
+        number, count = head & 0xFFFFF, head >> 20
+        offsets = data[at + 4 : at + 4 + 4 * count]
+        for place, (offset,) in enumerate(struct.iter_unpack("<I", offsets[: len(offsets) // 4 * 4])):
+            found[number + place] = offset
+        at += 4 + 4 * count
+    return found
 
-    def _headers(self, record: _Record) -> list[str]:
-        """Return the date and the footer that slides show."""
-        flags, texts = 0, {}
-        for each in self._records(record.start, record.end):
-            if each.kind == _HEADERS_ATOM:
-                flags = self._number(each) >> 16
-            elif each.kind == _STRING:
-                texts[each.instance] = self._string(each)
-        shown = ((_HAS_DATE, 0), (_HAS_FOOTER, 2))
-        return [texts[instance] for flag, instance in shown if flags & flag and texts.get(instance)]
 
-    # ---- records
+def _listed(record: _Record) -> Iterator[_Slide]:
+    slide = None
+    kind = 0
+    for atom in _records(record.data):
+        if atom.kind == _LISTED and len(atom.data) >= 16:
+            if slide:
+                yield slide
+            number, _, _, identifier = struct.unpack_from("<4I", atom.data)
+            slide = _Slide(number, identifier, [])
+        elif atom.kind == _TEXT_KIND:
+            kind = atom.number
+        elif slide and (text := atom.atom_text) is not None:
+            slide.outline.append((kind, text))
+    if slide:
+        yield slide
 
-    def _records(self, at: int, end: int) -> Iterator[_Record]:
-        while at + 8 <= end:
-            head, kind, size = struct.unpack_from("<HHI", self._data, at)
-            is_container = head & 0xF == 0xF or kind == _BINARY_TAG_DATA
-            yield _Record(kind, head >> 4, at + 8, min(at + 8 + size, end), is_container)
-            at += 8 + size
 
-    def _all(self, record: _Record, depth: int = 0) -> Iterator[_Record]:
-        """Yield all records in a record, each before those in it."""
-        for inner in self._records(record.start, record.end):
-            yield inner
-            if inner.is_container and depth < _DEEPEST and inner.kind not in (_COMMENT, _HEADERS):
-                yield from self._all(inner, depth + 1)
+def _references(slide: _Record) -> tuple[int, int]:
+    """Return the identifiers of the master, if it is shown, and of the notes of a slide."""
+    for record in _records(slide.data):
+        if record.kind == _SLIDE_ATOM and len(record.data) >= 22:
+            master, notes, flags = struct.unpack_from("<IIH", record.data, 12)
+            return master if flags & 1 else 0, notes
+    return 0, 0
 
-    def _number(self, record: _Record) -> int:
-        return int.from_bytes(self._data[record.start : min(record.end, record.start + 4)], "little")
 
-    def _atom_text(self, record: _Record) -> str | None:
-        if record.kind == _WIDE_TEXT:
-            return self._string(record)
-        if record.kind == _TEXT:
-            return _clean(self._data[record.start : record.end].decode("latin-1"))
-        return None
+def _shapes(
+    slide: _Record, outline: list[_KindAndText], hidden: range = range(0)
+) -> tuple[list[_KindAndText], list[str], list[tuple[str, str]]]:
+    """Return the texts, the footers, and the comments with their authors."""
+    texts: list[_KindAndText] = []
+    footers: list[str] = []
+    comments: list[tuple[str, str]] = []
+    kind = placeholder = 0
+    for record in _all(slide):
+        if record.kind == _SHAPE:
+            placeholder = 0
+        elif record.kind == _PLACEHOLDER:
+            placeholder = record.data[4] if len(record.data) > 4 else 0
+        elif record.kind == _TEXT_KIND:
+            kind = record.number
+        elif record.kind == _COMMENT:
+            strings = {each.instance: each.string for each in _records(record.data)}
+            comments.append((strings.get(0, ""), strings.get(1, "")))
+        elif record.kind == _HEADERS:
+            footers += _headers(record)
+        elif placeholder not in hidden:
+            at = record.number if record.kind == _OUTLINE_TEXT else -1
+            text = outline[at] if 0 <= at < len(outline) else (kind, record.atom_text or "")
+            if text[1] and text not in texts:
+                texts.append(text)
+    return texts, footers, comments
 
-    def _string(self, record: _Record) -> str:
-        return _clean(self._data[record.start : record.end].decode("utf-16-le", "replace"))
+
+def _headers(record: _Record) -> list[str]:
+    """Return the date and the footer that slides show."""
+    flags, texts = 0, {}
+    for each in _records(record.data):
+        if each.kind == _HEADERS_ATOM:
+            flags = each.number >> 16
+        elif each.kind == _STRING:
+            texts[each.instance] = each.string
+    shown = ((_HAS_DATE, 0), (_HAS_FOOTER, 2))
+    return [texts[instance] for flag, instance in shown if flags & flag and texts.get(instance)]
 
 
 def _clean(text: str) -> str:
