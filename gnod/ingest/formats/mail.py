@@ -27,7 +27,7 @@ from gnod.ingest.formats.webpage import CHARSET
 from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.parts import Parts
-from gnod.ingest.reading.result import ConversionFailed, Converted, Member, unchanged
+from gnod.ingest.reading.result import ConversionFailed, Converted, Member, authorship, unchanged
 from gnod.ingest.reading.versions import versioned
 
 _ENVELOPE = re.compile(
@@ -374,8 +374,7 @@ def _escaped(value: str) -> bool:
 
 def _metadata(message: Message) -> dict[str, object]:
     date = _dated(message)
-    found = {"author": _field(message, "From"), "date": date.isoformat() if date else ""}
-    return {name: value for name, value in found.items() if value}
+    return authorship(_field(message, "From"), date.isoformat() if date else None)
 
 
 MAIL = Converter(

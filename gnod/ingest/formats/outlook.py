@@ -16,7 +16,7 @@ from gnod.ingest.formats.office.ole import Streams
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with
 from gnod.ingest.reading.decode import NotText, decode
-from gnod.ingest.reading.result import Converted, Member, too_long
+from gnod.ingest.reading.result import Converted, Member, authorship, too_long
 
 _SUBJECT, _BODY, _HTML, _RTF = "0037", "1000", "1013", "1009"
 _SENDER, _ADDRESSES, _TO, _CC, _SENT = "0c1a", ("5d01", "0c1f"), "0e04", "0e03", 0x0039
@@ -90,12 +90,11 @@ def _read(content: FileContent) -> Converted:
     markdown = _rendered(message, content)
     if len(markdown) > content.max_characters:
         raise too_long(content.max_characters)
-    metadata = {"author": _sender(message), "date": _sent(message)}
     return Converted(
         markdown=markdown,
         converter="outlook/1",
         title=message.line(_SUBJECT) or None,
-        metadata={key: value for key, value in metadata.items() if value},
+        metadata=authorship(_sender(message), _sent(message)),
         members=partial(_attachments, content, message),
     )
 

@@ -72,3 +72,8 @@ def unchanged(text: str, mime: str = "", *, converter: str = "text/1", markup: M
 
 def too_long(max_characters: int) -> ConversionFailed:
     return ConversionFailed("too_long", f"The text is longer than {max_characters:,} characters.")
+
+
+def authorship(author: str | None, date: str | None = None) -> dict[str, object]:
+    """Return who wrote a file and when, as metadata; what is empty is left out."""
+    return {name: value for name, value in (("author", author), ("date", date)) if value}

@@ -57,10 +57,8 @@ class _Run(NamedTuple):
 
 def _read(content: FileContent) -> Converted:
     streams = Streams(content)
-    document = _Document(streams)
-    title, metadata = streams.properties()
-    markdown = document.markdown(content.max_characters)
-    return Converted(markdown=markdown, converter="doc/1", title=title, metadata=metadata)
+    markdown = _Document(streams).markdown(content.max_characters)
+    return streams.finished(Converted(markdown=markdown, converter="doc/1"))
 
 
 class _Document:

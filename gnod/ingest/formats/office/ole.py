@@ -10,7 +10,7 @@ import msgspec
 
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected
 from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
-from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.result import ConversionFailed, Converted, authorship
 
 # Excel encrypts workbooks that are only protected against changes with a password that is the same everywhere
 # ([MS-OFFCRYPTO] 2.4.2.3), and opens them without asking. Files with another password stay closed.
@@ -52,18 +52,15 @@ class Streams:
         except (OSError, ValueError, IndexError, struct.error) as error:
             raise self.damaged(f"its stream {name} cannot be read") from error
 
-    def properties(self) -> tuple[str | None, dict[str, object]]:
-        """Return the title, and the author and date as metadata."""
+    def finished(self, converted: Converted) -> Converted:
+        """Add the title, author and date from the file's properties."""
         try:
             found = self._file.get_metadata()
         except (OSError, ValueError, IndexError, struct.error, TypeError):
-            return None, {}
-        page = found.codepage or 1252
-        title, author = (_text(value, page) for value in (found.title, found.author))
-        metadata: dict[str, object] = {"author": author} if author else {}
-        if found.create_time:
-            metadata["date"] = found.create_time.isoformat() + "Z"
-        return title or None, metadata
+            return converted
+        title, author = (_text(value, found.codepage or 1252) for value in (found.title, found.author))
+        date = found.create_time.isoformat() + "Z" if found.create_time else None
+        return msgspec.structs.replace(converted, title=title or None, metadata=authorship(author, date))
 
     def damaged(self, what: str) -> ConversionFailed:
         return ConversionFailed("corrupt", f"The {self._content.label} is damaged: {what}.")

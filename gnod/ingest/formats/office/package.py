@@ -20,7 +20,7 @@ import msgspec
 
 from gnod.ingest.formats.office.xml_events import Attributes, Element, Elements, End, XmlEvents
 from gnod.ingest.reading.converter import FileContent
-from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.result import ConversionFailed, Converted, authorship
 from gnod.ingest.reading.scans import MAX_PAGES
 from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, damage
 
@@ -196,9 +196,8 @@ def with_properties(converted: Converted, xml: bytes) -> Converted:
     if title and _PLACEHOLDER_TITLE.match(title):
         title = None
     author = found.get("meta:initial-creator") or found.get("dc:creator")
-    named = {"author": author, "date": found.get("dcterms:created") or found.get("meta:creation-date")}
-    metadata: dict[str, object] = {key: value for key, value in named.items() if value}
-    return msgspec.structs.replace(converted, title=title or None, metadata=metadata)
+    date = found.get("dcterms:created") or found.get("meta:creation-date")
+    return msgspec.structs.replace(converted, title=title or None, metadata=authorship(author, date))
 
 
 def unescaped(text: str) -> str:

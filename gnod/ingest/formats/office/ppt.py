@@ -87,10 +87,7 @@ def _read(content: FileContent) -> Converted:
     slides = Parts("slide", content.max_characters)
     for number, slide in enumerate(deck.slides, start=1):
         slides.add(deck.text(slide, slides.left), number)
-    title, metadata = streams.properties()
-    return Converted(
-        markdown=slides.markdown, converter="ppt/1", title=title, metadata=metadata, locations=slides.locations
-    )
+    return streams.finished(Converted(markdown=slides.markdown, converter="ppt/1", locations=slides.locations))
 
 
 def _is_encrypted(streams: Streams) -> bool:

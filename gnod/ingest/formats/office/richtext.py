@@ -6,7 +6,7 @@ import re
 
 from gnod.ingest.reading.converter import Converter, FileContent, starts_with
 from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
-from gnod.ingest.reading.result import ConversionFailed, Converted, unchanged
+from gnod.ingest.reading.result import ConversionFailed, Converted, authorship, unchanged
 
 _MAGIC = b"{\\rtf"
 _LIMIT_S = 30.0
@@ -20,13 +20,12 @@ def _read(content: FileContent) -> Converted:
     """Read rich text. Other files with this extension, such as exports, are read as text."""
     if not content.data.startswith(_MAGIC):
         return unchanged(content.text(), "text/plain")
-    metadata: dict[str, object] = {"author": author} if (author := _property(content, _AUTHOR)) else {}
     return Converted(
         # The text is ASCII; other characters are escaped.
         markdown=_paragraphs(text_of(content.data.decode("latin-1"), content.label)),
         converter="rtf/1",
         title=_property(content, _TITLE) or None,
-        metadata=metadata,
+        metadata=authorship(_property(content, _AUTHOR)),
     )
 
 

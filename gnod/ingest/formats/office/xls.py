@@ -39,10 +39,10 @@ def _read(content: FileContent) -> Converted:
         data = Streams(plain).read("Workbook", "Book")
     book = _OldBook(_with_known_version(data), content)
     converted = from_sheets(book.sheets(), content.max_characters, "xls")
-    title, metadata = streams.properties() if streams else (None, {})
-    damaged = f"The file is damaged: {', '.join(book.unread)} cannot be read."
-    left_out = {"corrupt": damaged} if book.unread else {}
-    return msgspec.structs.replace(converted, title=title, metadata=metadata, left_out=left_out)
+    if book.unread:
+        damaged = f"The file is damaged: {', '.join(book.unread)} cannot be read."
+        converted = msgspec.structs.replace(converted, left_out={"corrupt": damaged})
+    return streams.finished(converted) if streams else converted
 
 
 def _with_known_version(data: bytes) -> bytes:
