@@ -190,5 +190,5 @@ MSG = Converter(
     signature=ole_with("__substg1.0_"),
     read=_read,
     headings=True,
-    remark="attachments are named",
+    remark="attachments are documents",
 )
