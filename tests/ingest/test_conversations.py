@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.formats.conversations import claude_code, irc
+from gnod.ingest.formats.conversations import agents, irc
 from gnod.ingest.formats.conversations.chat_text import FORMATS as CHATS
 from gnod.ingest.formats.conversations.conversation import (
     LONGEST_LINE,
@@ -20,6 +20,7 @@ from gnod.ingest.formats.conversations.conversation import (
     state_of,
 )
 from gnod.ingest.formats.conversations.rendering import FOLDED_LINES, quoted
+from gnod.ingest.reading.converter import Converter
 from gnod.ingest.reading.result import CONVERSATION, Converted
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.outline import outline
@@ -435,17 +436,18 @@ LOG = (
 
 
 @pytest.mark.parametrize(
-    ("form", "data"),
+    ("converter", "data"),
     [
-        (claude_code.FORM, lines(*files.claude_code_session(3, 2), "{broken")),
-        (irc.FORM, LOG),
-        (CHATS[0].read.args[0], CHAT),  # type: ignore[union-attr]
+        (agents.CLAUDE_CODE, lines(*files.claude_code_session(3, 2), "{broken")),
+        (irc.IRC, LOG),
+        (CHATS[0], CHAT),
     ],
     ids=["claude-code", "irc", "whatsapp"],
 )
-def test_reading_goes_on_with_the_state(form: LineFormat, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_goes_on_with_the_state(converter: Converter, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is the same when it is read alone, and earlier ones are the same when messages are added."""
     monkeypatch.setattr("gnod.ingest.formats.conversations.conversation.PART_CHARACTERS", 10)
+    form: LineFormat = converter.read.args[0]  # type: ignore[union-attr]
     whole = data.encode()
     state = first = State(title="t", day="day", zone="UTC")
     all_parts = list(parts(form, whole, state))

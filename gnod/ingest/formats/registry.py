@@ -6,11 +6,10 @@ from collections.abc import Callable, Iterable, Iterator
 
 from gnod.ingest.formats import archive, image, mail, notebook, outlook, table, text, webpage
 from gnod.ingest.formats.conversations import (
+    agents,
     chat_text,
     chatgpt,
     claude_ai,
-    claude_code,
-    codex,
     gemini,
     irc,
     matrix,
@@ -154,8 +153,8 @@ REGISTRY = Registry(
         image.IMAGE,
         *_NOT_READ,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so it may also be inside another format
-        claude_code.CLAUDE_CODE,
-        codex.CODEX,
+        agents.CLAUDE_CODE,
+        agents.CODEX,
         chatgpt.CHATGPT,
         claude_ai.CLAUDE_AI,
         gemini.GEMINI,

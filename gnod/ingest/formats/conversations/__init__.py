@@ -4,5 +4,5 @@
     rendering      messages as Markdown; what they quote does not become structure
     exports        files that are one JSON text; others are read line by line
 
-There is one module for each program that writes conversations.
+There is one module for each program that writes conversations; `agents` has those of coding agents.
 """

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
-from gnod.ingest.formats.conversations.agents import answered, called, text_of
 from gnod.ingest.formats.conversations.conversation import ASSISTANT, USER, ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, moment
-from gnod.ingest.formats.conversations.rendering import fenced, title_of
+from gnod.ingest.formats.conversations.rendering import answered, called, fenced, text_of, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
 
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
-from gnod.ingest.formats.conversations.agents import block_text, minute
 from gnod.ingest.formats.conversations.conversation import ASSISTANT, USER, ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter
-from gnod.ingest.formats.conversations.rendering import folded, title_of
+from gnod.ingest.formats.conversations.rendering import block_text, folded, minute, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
 
 

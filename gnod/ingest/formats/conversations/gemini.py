@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gnod.ingest.formats.conversations.agents import minute
 from gnod.ingest.formats.conversations.chat_text import hour_of
 from gnod.ingest.formats.conversations.conversation import ASSISTANT, USER, ChatMessage, converter_of
 from gnod.ingest.formats.conversations.exports import Conversation, container, export_converter
+from gnod.ingest.formats.conversations.rendering import minute
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.decode import decode

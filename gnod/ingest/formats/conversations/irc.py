@@ -82,5 +82,4 @@ def _decoded(line: bytes) -> str:
         return line.decode("cp1252", "replace")
 
 
-FORM = LineFormat(source="IRC", read=_read, begin=_begin)
-IRC = line_converter(FORM, "a log of IRC", _resembles)
+IRC = line_converter(LineFormat(source="IRC", read=_read, begin=_begin), "a log of IRC", _resembles)

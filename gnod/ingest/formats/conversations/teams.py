@@ -6,10 +6,9 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
-from gnod.ingest.formats.conversations.agents import minute
 from gnod.ingest.formats.conversations.conversation import ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter
-from gnod.ingest.formats.conversations.rendering import one_line
+from gnod.ingest.formats.conversations.rendering import minute, one_line
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.json_values import listed, mapping, string
 
