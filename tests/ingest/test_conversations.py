@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.ingest.formats.conversations import claude_code, irc
+from gnod.ingest.formats.conversations import agents, irc
 from gnod.ingest.formats.conversations.chat_text import FORMATS as CHATS
-from gnod.ingest.formats.conversations.message import LineFormat, State
-from gnod.ingest.formats.conversations.parts import LONGEST_LINE, PART_CHARACTERS, parts
+from gnod.ingest.formats.conversations.conversation import (
+    LONGEST_LINE,
+    PART_CHARACTERS,
+    LineFormat,
+    State,
+    parts,
+    state_of,
+)
 from gnod.ingest.formats.conversations.rendering import FOLDED_LINES, quoted
+from gnod.ingest.reading.converter import Converter
 from gnod.ingest.reading.result import CONVERSATION, Converted
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.outline import outline
@@ -414,7 +420,7 @@ def test_a_long_conversation_is_cut_at_messages() -> None:
 
 
 def test_no_line_is_lost_where_a_part_ends_inside_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gnod.ingest.formats.conversations.parts.PART_BYTES", 100)
+    monkeypatch.setattr("gnod.ingest.formats.conversations.conversation.PART_BYTES", 100)
     told = "\n".join(f"line{number}" for number in range(50))
     texts = unpacked(f"[04/03/2026, 10:22] Mara: {told}\n[04/03/2026, 10:22] Mara: end\n".encode(), "chat.txt").texts
     assert len(texts) > 3
@@ -430,28 +436,29 @@ LOG = (
 
 
 @pytest.mark.parametrize(
-    ("form", "data"),
+    ("converter", "data"),
     [
-        (claude_code.FORM, lines(*files.claude_code_session(3, 2), "{broken")),
-        (irc.FORM, LOG),
-        (CHATS[0].read.args[0], CHAT),  # type: ignore[union-attr]
+        (agents.CLAUDE_CODE, lines(*files.claude_code_session(3, 2), "{broken")),
+        (irc.IRC, LOG),
+        (CHATS[0], CHAT),
     ],
     ids=["claude-code", "irc", "whatsapp"],
 )
-def test_reading_goes_on_with_the_state(form: LineFormat, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_reading_goes_on_with_the_state(converter: Converter, data: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each part is the same when it is read alone, and earlier ones are the same when messages are added."""
-    monkeypatch.setattr("gnod.ingest.formats.conversations.parts.PART_CHARACTERS", 10)
+    monkeypatch.setattr("gnod.ingest.formats.conversations.conversation.PART_CHARACTERS", 10)
+    form: LineFormat = converter.read.args[0]  # type: ignore[union-attr]
     whole = data.encode()
-    state = State(title="t", day="day", zone="UTC")
+    state = first = State(title="t", day="day", zone="UTC")
     all_parts = list(parts(form, whole, state))
     assert len(all_parts) > 2
-    assert all(first.end == second.start for first, second in pairwise(all_parts))
+    start = 0
     for part in all_parts:
-        again = next(parts(form, whole[: part.end], part.before, part.start))
-        assert again.document == part.document
+        assert next(parts(form, whole[: part.end], state, start)).converted == part.converted
+        start, state = part.end, state_of(part.after)
     cut = whole.index(b"\n", len(whole) // 2) + 1
-    before = list(parts(form, whole[:cut], state))
-    assert [part.document for part in before[:-1]] == [part.document for part in all_parts[: len(before) - 1]]
+    before = list(parts(form, whole[:cut], first))
+    assert before[:-1] == all_parts[: len(before) - 1]
 
 
 @pytest.mark.parametrize(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import json
-import lzma
 import re
 import tarfile
 import zipfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,8 +20,9 @@ from gnod.ingest.reading.converter import Converter
 from gnod.ingest.reading.versions import is_current
 from gnod.ingest.text.outline import outline
 from tests import office_files
-from tests.ingest.test_convert_rich import docx
+from tests.ingest.test_compressed import PACKERS
 from tests.ingest.test_mail import der, signed
+from tests.ingest.test_office_word import docx, paragraph, run
 from tests.ingest.test_opendocument import opendocument
 from tests.pdf_files import pdf
 
@@ -42,15 +41,6 @@ def flat_opendocument() -> str:
     xml = zipfile.ZipFile(io.BytesIO(opendocument("text", '<text:h text:outline-level="1">zqx45</text:h>')))
     flat = xml.read("content.xml").decode().replace("document-content", "document")
     return flat.replace(" xmlns", ' office:mimetype="application/vnd.oasis.opendocument.text" xmlns', 1)
-
-
-def zstd(data: bytes) -> bytes:
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        from backports import zstd  # type: ignore[no-redef,unused-ignore]
-    packed: bytes = zstd.compress(data)
-    return packed
 
 
 def from_corpora(pattern: str) -> Callable[[], bytes]:
@@ -81,9 +71,8 @@ TABLE = (
     '<table:table table:name="T"><table:table-row><table:table-cell><text:p>zqx45</text:p></table:table-cell>'
     "</table:table-row></table:table>"
 )
-HEADING = '<w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr><w:r><w:t>Head</w:t></w:r></w:p>'
 SAMPLES: dict[str, Callable[[], bytes | str]] = {
-    "docx": lambda: docx(HEADING + "<w:p><w:r><w:t>zqx45</w:t></w:r></w:p>"),
+    "docx": lambda: docx(paragraph(run("zqx45"), '<w:outlineLvl w:val="0"/>')),
     "pptx": lambda: office_files.presentation(("zqx45", "point")),
     "xlsx": lambda: office_files.workbook({"Costs": {"A1": "zqx45"}}),
     "epub": lambda: office_files.epub("<h1>Head</h1><p>zqx45</p>"),
@@ -100,10 +89,7 @@ SAMPLES: dict[str, Callable[[], bytes | str]] = {
     "doc": lambda: office_files.doc("Head\rzqx45\r", styles=[1, 0]),
     "ppt": lambda: office_files.ppt([office_files.Slide(title="zqx45")]),
     "vsdx": lambda: office_files.vsdx({"Floor": ["zqx45"]}),
-    "gz": lambda: gzip.compress(b"zqx45"),
-    "bz2": lambda: bz2.compress(b"zqx45"),
-    "xz": lambda: lzma.compress(b"zqx45"),
-    "zst": lambda: zstd(b"zqx45"),
+    **{suffix: partial(pack, b"zqx45") for suffix, pack in PACKERS.items()},
     "rtf": lambda: r"{\rtf1 zqx45}",
     "pdf": lambda: pdf(["zqx45"]),
     "html": lambda: "<!doctype html><h1>Head</h1><p>zqx45</p>",

@@ -101,7 +101,7 @@ def test_entities_are_not_expanded(name: str) -> None:
     assert "left" in text
     assert "zqx" not in text
     assert "root:" not in text
-    assert time.process_time() - started < 2
+    assert time.process_time() - started < 10
 
 
 @pytest.mark.slow
@@ -162,7 +162,7 @@ def test_any_damage_gives_text_or_a_failure(name: str) -> None:
         except ConversionFailed as failure:
             kind = failure.kind
         assert kind in ("", "corrupt", "empty", "encrypted", "unsupported", "too_large")
-        assert time.process_time() - started < 5
+        assert time.process_time() - started < 10
 
 
 def test_encrypted_files_say_so() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from gnod.ingest.formats import Converted, convert
 from gnod.ingest.formats.office import metafile
-from tests.office_files import Slide, package, ppt, vsdx
+from tests.office_files import Slide, package, ppt, presentation, vsdx
 
 START = "ppt/presentation.xml"
 _OFFICE = "http://schemas.openxmlformats.org"
@@ -63,6 +63,10 @@ def test_shapes_groups_and_tables() -> None:
     assert result.markdown == "# Name\n\nplain\n\nnested\n\n| cell | cell |\n| --- | --- |"
     assert result.locations is not None
     assert result.locations.at(3) == result.locations.at(1)
+
+
+def test_the_title_that_powerpoint_gives_is_none() -> None:
+    assert convert(presentation(("Slide", "point")), "a.pptx", max_characters=99).title is None
 
 
 def test_text_of_masters_comes_once_and_prompts_never() -> None:

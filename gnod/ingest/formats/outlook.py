@@ -1,4 +1,4 @@
-"""Outlook's messages (.msg), through olefile: header, text and attachments, and forwarded messages in their place.
+"""Outlook's messages (.msg): header, text and attachments, and forwarded messages in their place.
 
 Format: [MS-OXMSG]; names of properties: [MS-OXPROPS]; compressed rich text: [MS-OXRTFCP].
 """
@@ -6,20 +6,17 @@ Format: [MS-OXMSG]; names of properties: [MS-OXPROPS]; compressed rich text: [MS
 from __future__ import annotations
 
 import codecs
-import io
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
 
 from gnod.ingest.formats.mail import fuller, rendered
+from gnod.ingest.formats.office import richtext
+from gnod.ingest.formats.office.ole import Streams
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with
 from gnod.ingest.reading.decode import NotText, decode
-from gnod.ingest.reading.result import ConversionFailed, Converted, Member, too_long
-
-if TYPE_CHECKING:
-    from olefile import OleFileIO
+from gnod.ingest.reading.result import Converted, Member, authorship, too_long
 
 _SUBJECT, _BODY, _HTML, _RTF = "0037", "1000", "1013", "1009"
 _SENDER, _ADDRESSES, _TO, _CC, _SENT = "0c1a", ("5d01", "0c1f"), "0e04", "0e03", 0x0039
@@ -38,24 +35,21 @@ _RTF_BEGINNING = (
 
 
 class _Storage:
-    """A message, or an attachment, in a folder of the file; `path` is empty for the message itself."""
+    """A message, or an attachment, in a folder of the file; `path` is empty for the message itself. Its `names` are
+    those of the streams and folders in it."""
 
-    def __init__(self, ole: OleFileIO, path: list[str]) -> None:
-        self._ole = ole
-        self.path = path
-        streams = (each[len(path) :] for each in ole.listdir() if each[: len(path)] == path)
-        self.names = {each[0].lower(): each[0] for each in streams if each}
+    def __init__(self, streams: Streams, path: str = "") -> None:
+        self._streams = streams
+        self._path = path
+        inside = (name.removeprefix(path) for name in streams if name.startswith(path))
+        self.names = dict.fromkeys(name.partition("/")[0] for name in inside)
 
     def data(self, property_id: str, kind: str = "0102") -> bytes:
         """Return a property's bytes; none where it is missing."""
-        name = self.names.get(f"__substg1.0_{property_id}{kind}")
-        path = [*self.path, name] if name else []
-        from olefile import STGTY_STREAM
+        return self._bytes(f"__substg1.0_{property_id}{kind}")
 
-        if not path or self._ole.get_type(path) != STGTY_STREAM:
-            return b""
-        found: bytes = self._ole.openstream(path).read()
-        return found
+    def _bytes(self, name: str) -> bytes:
+        return self._streams.read(self._path + name) if self._path + name in self._streams else b""
 
     def text(self, property_id: str) -> str:
         if wide := self.data(property_id, "001f"):
@@ -70,17 +64,14 @@ class _Storage:
 
     def below(self, prefix: str) -> list[_Storage]:
         return [
-            _Storage(self._ole, [*self.path, name])
-            for low, name in sorted(self.names.items())
-            if low.startswith(prefix)
+            _Storage(self._streams, f"{self._path}{name}/") for name in sorted(self.names) if name.startswith(prefix)
         ]
 
     @cached_property
     def numbers(self) -> dict[int, int]:
         """The properties of fixed size: entries of 16 bytes behind a header."""
-        name = self.names.get("__properties_version1.0")
-        data = self._ole.openstream([*self.path, name]).read() if name else b""
-        header = len(data) % 16 or (32 if not self.path else 16)
+        data = self._bytes("__properties_version1.0")
+        header = len(data) % 16 or (16 if self._path else 32)
         entries = (data[at : at + 16] for at in range(header, len(data) - 15, 16))
         return {int.from_bytes(each[2:4], "little"): int.from_bytes(each[8:], "little") for each in entries}
 
@@ -95,51 +86,37 @@ class _Storage:
 
 
 def _read(content: FileContent) -> Converted:
-    import olefile
-
-    try:
-        ole = olefile.OleFileIO(io.BytesIO(content.data))
-    except (OSError, ValueError, IndexError) as error:
-        raise ConversionFailed("corrupt", f"The {content.label} is damaged: its contents cannot be read.") from error
-    message = _Storage(ole, [])
-    markdown = _rendered(message, content.max_characters)
+    message = _Storage(Streams(content))
+    markdown = _rendered(message, content)
     if len(markdown) > content.max_characters:
         raise too_long(content.max_characters)
-    metadata = {"author": _sender(message), "date": _sent(message)}
     return Converted(
         markdown=markdown,
         converter="outlook/1",
         title=message.line(_SUBJECT) or None,
-        metadata={key: value for key, value in metadata.items() if value},
+        metadata=authorship(_sender(message), _sent(message)),
         members=partial(_attachments, content, message),
     )
 
 
-def _rendered(message: _Storage, most: int, depth: int = 0) -> str:
+def _rendered(message: _Storage, content: FileContent, depth: int = 0) -> str:
     attached = message.below("__attach_version1.0_")
     fields = {"From": _sender(message), "To": message.line(_TO), "Cc": message.line(_CC), "Date": _sent(message)}
     names = [name for each in attached if (name := _name(each))]
     forwarded = (each for part in attached for each in part.below(f"__substg1.0_{_DATA}000d"))
-    inner = [_rendered(each, most, depth + 1) for each in forwarded] if depth < _MAX_DEPTH else []
-    texts = [_body(message, most), _contact(message), *inner]
+    inner = [_rendered(each, content, depth + 1) for each in forwarded] if depth < _MAX_DEPTH else []
+    texts = [_body(message, content), _contact(message), *inner]
     return rendered(message.line(_SUBJECT), fields, names, "\n\n".join(text.strip() for text in texts if text.strip()))
 
 
-def _body(message: _Storage, most: int) -> str:
+def _body(message: _Storage, content: FileContent) -> str:
     html = message.data(_HTML)
     page = page_text(decode(html, message.code_page)) if html else page_text(message.text(_HTML))
     plain = message.text(_BODY)
     if plain.strip() or page.strip():
         return fuller(plain, page)
-    return _of_rtf(message.data(_RTF), most)
-
-
-def _of_rtf(compressed: bytes, most: int) -> str:
-    if not (rtf := decompressed(compressed)):
-        return ""
-    from striprtf.striprtf import rtf_to_text
-
-    return str(rtf_to_text(rtf[:most].decode("latin-1"), errors="replace"))  # type: ignore[no-untyped-call]
+    rtf = decompressed(message.data(_RTF))
+    return richtext.text_of(rtf[: content.max_characters].decode("latin-1"), content.label) if rtf else ""
 
 
 def _contact(message: _Storage) -> str:
@@ -213,5 +190,5 @@ MSG = Converter(
     signature=ole_with("__substg1.0_"),
     read=_read,
     headings=True,
-    remark="attachments are named",
+    remark="attachments are documents",
 )

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from gnod.ingest.formats import (
-    archive,
-    compressed,
-    feed,
-    image,
-    mail,
-    notebook,
-    outlook,
-    table,
-    text,
-    unsupported,
-    webpage,
+from gnod.ingest.formats import archive, image, mail, notebook, outlook, table, text, webpage
+from gnod.ingest.formats.conversations import (
+    agents,
+    chat_text,
+    chatgpt,
+    claude_ai,
+    gemini,
+    irc,
+    matrix,
+    slack,
+    teams,
 )
-from gnod.ingest.formats.conversations.all_formats import FORMATS, SLACK
 from gnod.ingest.formats.markups import asciidoc, bookmarks, content_lines, latex, org, rst, subtitles
-from gnod.ingest.formats.office import epub, iwork, opendocument, richtext
-from gnod.ingest.formats.office.before2007 import encrypted
-from gnod.ingest.formats.office.before2007.slides import PPT
-from gnod.ingest.formats.office.before2007.word import DOC
-from gnod.ingest.formats.office.before2007.workbook import XLS
-from gnod.ingest.formats.office.openxml import slides, visio, word, workbook
+from gnod.ingest.formats.office import doc, docx, epub, iwork, ole, opendocument, ppt, pptx, richtext, vsdx, xls, xlsx
 from gnod.ingest.formats.pdf import pdf
-from gnod.ingest.reading.converter import Converter, FileContent
+from gnod.ingest.reading.converter import Converter, FileContent, any_of, ole_with, riff_with, starts_with
 
 
 class Registry:
@@ -51,16 +44,11 @@ class Registry:
     def __iter__(self) -> Iterator[Converter]:
         return iter(self._converters)
 
-    def by_signature(self, content: FileContent) -> Converter | None:
-        return next((each for each in self if each.signature and each.signature(content)), None)
-
-    def is_signed_text(self, content: FileContent) -> bool:
-        """Tell whether the content has the signature of a text format. Few have one."""
-        return any(each.is_text and each.signature and each.signature(content) for each in self)
-
-    def of_log(self, content: FileContent) -> Converter | None:
-        """Return the converter of a log by its first bytes; None for another file."""
-        return next((each for each in self if each.log and each.signature and each.signature(content)), None)
+    def by_signature(
+        self, content: FileContent, *, among: Callable[[Converter], object] = lambda _: True
+    ) -> Converter | None:
+        found = (each for each in self if each.signature and among(each) and each.signature(content))
+        return next(found, None)
 
     def by_resemblance(self, content: FileContent) -> Converter | None:
         return next((each for each in self if each.resembles and each.resembles(content)), None)
@@ -77,34 +65,109 @@ class Registry:
         return converter is not None and extension in converter.shared_extensions.split()
 
 
+_AUDIO = starts_with(b"ID3\x02", b"ID3\x03", b"ID3\x04", b"OggS", b"fLaC")
+
+
+def _libre_office(extension: str) -> str:
+    return f"convert it with `libreoffice --headless --convert-to {extension} FILE`"
+
+
+# gnod recognises these but does not read them, so that messages can name them.
+_NOT_READ = (
+    Converter(label="an Office document of the old kind", signature=ole_with("")),
+    Converter(
+        label="an image",
+        extensions="gif avif ico icns psd ai eps svg svgz raw cr2 nef dng xcf",
+        signature=starts_with(b"GIF8", b"8BPS"),
+    ),
+    Converter(
+        label="a sound recording",
+        extensions="mp3 m4a aac ogg oga opus flac wav wma aiff aif mid midi",
+        signature=any_of(_AUDIO, riff_with(b"WAVE", b"AVI ")),
+    ),
+    Converter(
+        label="a video",
+        extensions="mp4 m4v mov avi mkv webm wmv flv mpg mpeg 3gp",
+        signature=lambda content: content.data[4:8] == b"ftyp",
+    ),
+    Converter(
+        label="a packed archive",
+        extensions="lz4 lzma 7z rar cpio ar jar war ear apk ipa whl egg deb rpm dmg iso img pkg cab",
+        signature=starts_with(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07"),
+    ),
+    Converter(
+        label="a program",
+        extensions="exe dll so dylib o a lib class pyc pyo pyd wasm bin com elc beam",
+        signature=starts_with(b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe", b"\x00asm"),
+    ),
+    Converter(
+        label="a database", extensions="accdb mdb db sqlite sqlite3 dbf", signature=starts_with(b"SQLite format 3\x00")
+    ),
+    Converter(label="a binary workbook", extensions="xlsb", instead=_libre_office("xlsx")),
+    Converter(
+        label="a document of another program",
+        extensions="odf pub vsd wps wpd hwp mpp",
+        instead=_libre_office("pdf"),
+    ),
+    Converter(label="a Keynote document, or a key", extensions="key", instead="export a document as PDF"),
+    Converter(
+        label="an electronic book",
+        extensions="mobi azw azw3 fb2 lit chm",
+        instead="convert it with `ebook-convert FILE FILE.epub` (Calibre)",
+    ),
+    Converter(
+        label="a printed page",
+        extensions="djvu ps xps oxps",
+        instead="convert it to PDF, for example with `ddjvu -format=pdf`, `ps2pdf` or `xpstopdf`",
+    ),
+    Converter(label="a OneNote notebook", extensions="one onetoc2", instead="export it as PDF or Word"),
+    Converter(label="an Outlook mailbox", extensions="pst ost", instead="convert it with `readpst FILE`"),
+    Converter(label="an encrypted or signed file", extensions="gpg pgp tsd"),
+    Converter(
+        label="data",
+        extensions="dat msi ttf otf woff woff2 eot pfb npy npz pkl pickle parquet feather arrow h5 hdf5 onnx pt pth"
+        " safetensors gguf tflite dwg dxf stl blend fbx glb 3ds swf fla sketch fig",
+    ),
+)
+
 REGISTRY = Registry(
     [
-        word.DOCX,
-        slides.PPTX,
-        workbook.XLSX,
-        visio.VSDX,
+        docx.DOCX,
+        pptx.PPTX,
+        xlsx.XLSX,
+        vsdx.VSDX,
         epub.EPUB,
         *opendocument.FORMATS,
         iwork.IWORK,
-        SLACK,
+        slack.SLACK,
         archive.ZIP,
         archive.TAR,
         # Files of these formats may contain each other, so the outermost comes first.
-        encrypted.ENCRYPTED,
+        ole.ENCRYPTED,
         outlook.MSG,
-        DOC,
-        PPT,
-        XLS,
-        *compressed.FORMATS,
+        doc.DOC,
+        ppt.PPT,
+        xls.XLS,
+        *archive.COMPRESSED,
         richtext.RTF,
         image.IMAGE,
-        *unsupported.FORMATS,
+        *_NOT_READ,
         pdf.PDF,  # its signature may be anywhere in the first bytes, so it may also be inside another format
-        *FORMATS,
+        agents.CLAUDE_CODE,
+        agents.CODEX,
+        chatgpt.CHATGPT,
+        claude_ai.CLAUDE_AI,
+        gemini.GEMINI,
+        gemini.GEMINI_PAGE,
+        slack.SLACK_DAY,
+        *teams.FORMATS,
+        matrix.MATRIX,
+        *chat_text.FORMATS,
+        irc.IRC,
         opendocument.FLAT,
         bookmarks.BOOKMARKS,
         webpage.HTML,
-        feed.XML,
+        webpage.XML,
         mail.MAIL,
         mail.SIGNED,
         table.CSV,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
 
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.result import Converted, too_long, unchanged
@@ -29,31 +28,25 @@ def _read(text: str, delimiter: str, max_characters: int) -> Converted:
     csv.field_size_limit(max(csv.field_size_limit(), len(text) + 1))
     try:
         rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        table = markdown_table(rows, max_characters)
+        markdown, places = numbered_table(enumerate(rows, start=1), max_characters)
     except csv.Error:
         return unchanged(text)
-    starts = [Start(line + 1, row) for line, row in table.rows]
-    return Converted(markdown=table.markdown, converter=versioned("table"), locations=Locations("row", starts))
+    starts = [Start(line + 1, row) for line, row in places]
+    return Converted(markdown=markdown, converter=versioned("table"), locations=Locations("row", starts))
 
 
-class Table(NamedTuple):
-    """`rows`: where rows of the source begin, as (line from 0, row from 1). Between them, each line is the next row."""
-
-    markdown: str
-    rows: list[tuple[int, int]]
+def markdown_table(rows: Iterable[Sequence[str]], max_characters: int) -> str:
+    """Write rows as `numbered_table` does."""
+    return numbered_table(enumerate(rows), max_characters)[0]
 
 
-def markdown_table(rows: Iterable[Sequence[str]], max_characters: int) -> Table:
-    """Write rows as a table, the first as its head. Blank rows are left out; short rows stay short, as Markdown allows:
-    padding them would let one wide row multiply the size of the file.
+def numbered_table(rows: Iterable[tuple[int, Sequence[str]]], max_characters: int) -> tuple[str, list[tuple[int, int]]]:
+    """Write rows, which come with their numbers, as a table, the first as its head. Blank rows are left out; short rows
+    stay short, as Markdown allows: padding them would let one wide row multiply the size of the file.
 
-    Raises ConversionFailed (too_long).
+    Return the table, and where rows of the source begin in it, as (line from 0, row): between them, each line is the
+    next row. Raises ConversionFailed (too_long).
     """
-    return numbered_table(enumerate(rows, start=1), max_characters)
-
-
-def numbered_table(rows: Iterable[tuple[int, Sequence[str]]], max_characters: int) -> Table:
-    """Write rows that come with their numbers, as `markdown_table` does."""
     lines: list[str] = []
     starts: list[tuple[int, int]] = []
     size = 0
@@ -68,7 +61,7 @@ def numbered_table(rows: Iterable[tuple[int, Sequence[str]]], max_characters: in
         size += len(lines[-1]) + 1
         if size > max_characters:
             raise too_long(max_characters)
-    return Table("\n".join(lines), starts)
+    return "\n".join(lines), starts
 
 
 def _cell(value: str) -> str:

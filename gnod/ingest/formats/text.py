@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from gnod.ingest.code.languages import LANGUAGES, Language
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.result import Converted, unchanged
@@ -33,6 +31,7 @@ def _text(
     *,
     label: str = "plain text",
     file_names: str = "",
+    remark: str = "",
 ) -> Converter:
     def read(content: FileContent) -> Converted:
         return unchanged(content.text(), converter=converter, markup=markup)
@@ -46,6 +45,7 @@ def _text(
         read=read,
         headings=markup == "markdown",
         location="line",
+        remark=remark,
     )
 
 
@@ -58,14 +58,14 @@ def _unparsed(entry: str) -> Converter:
 
 def _parsed(language: Language) -> Converter:
     """Return the converter of a language whose definitions `gnod.ingest.code` finds."""
-    converter = _text(
+    return _text(
         language.extensions,
         language.mime,
         converter=versioned("code"),
         label="source code",
         file_names=language.file_names,
+        remark="passages follow functions, classes and methods",
     )
-    return msgspec.structs.replace(converter, remark="passages follow functions, classes and methods")
 
 
 PLAIN = _text("txt text asc log nfo readme changes po pot sub wiki mediawiki textile", "text/plain")

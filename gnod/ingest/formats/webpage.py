@@ -1,15 +1,22 @@
-"""Web pages: through markitdown, or as plain text where that would take too long or recurse too deeply."""
+"""Web pages and XML.
+
+Pages go through markitdown, or become plain text where that would take too long or recurse too deeply. News feeds
+become Markdown; of other XML, the text is stored, and no parser expands its entities.
+"""
 
 from __future__ import annotations
 
 import html
 import re
 
+import msgspec
+
 from gnod.ingest.formats.visible_html import page_text, visible
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.markitdown_bridge import through_markitdown
-from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.result import ConversionFailed, Converted, unchanged
 from gnod.ingest.reading.versions import versioned
+from gnod.ingest.reading.xml_text import xml_text
 
 # markitdown reads 1 MB/s and needs 50 times the page in memory.
 _FULL_LIMIT = 8_000_000
@@ -23,6 +30,11 @@ _NAMES_ADDRESS = re.compile(r"canonical|og:url", re.I)
 _ADDRESS = re.compile(r"""\b(?:href|content)\s*=\s*["']?(https?://[^"'\s>]+)""", re.I)
 _WIKIPEDIA = re.compile(r"https?://[a-z-]{2,12}\.(?:m\.)?wikipedia\.org/", re.I)
 _SEARCH_PAGE = "https://www.bing.com/search?q="
+_FEED = re.compile(r"<(?:rss\b|(?:\w+:)?feed\b[^<>]*http://www\.w3\.org/2005/Atom)")
+_ENTITY = re.compile(r"<!(?:ENTITY|DOCTYPE[^<>]*\[)")
+_FEED_HEAD = 16 * 1024
+_DECLARATION = re.compile(r"\A\s*<\?xml[^>]*\?>")
+_XML_CHARSET = re.compile(rb"\A\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.:-]+)[\"']")
 
 
 def _read(content: FileContent) -> Converted:
@@ -61,6 +73,21 @@ def _plain(text: str) -> Converted:
     return Converted(markdown=page_text(text), converter=versioned("html-text"), title=title or None)
 
 
+def _read_xml(content: FileContent) -> Converted:
+    """Read XML. A feed is parsed only if it declares no entities."""
+    text = content.text(_XML_CHARSET)
+    if _FEED.search(text, 0, _FEED_HEAD) and not _ENTITY.search(text, 0, _FEED_HEAD):
+        try:
+            # The text is UTF-8 by now, whatever its first line says.
+            data = _DECLARATION.sub("", text, count=1).encode("utf-8", "replace")
+            feed = through_markitdown("RssConverter", data, extension="xml")
+            return msgspec.structs.replace(feed, mime="application/rss+xml")
+        except (ConversionFailed, RecursionError):
+            pass
+    found = xml_text(text)
+    return unchanged(found, converter="xml/1") if found is not text else unchanged(text)
+
+
 HTML = Converter(
     label="a web page",
     mime="text/html",
@@ -69,4 +96,14 @@ HTML = Converter(
     resembles=lambda content: bool(_HTML.match(content.head)),
     read=_read,
     headings=True,
+)
+XML = Converter(
+    label="an XML text",
+    mime="text/xml",
+    # XHTML also has these.
+    shared_extensions="xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom",
+    is_text=True,
+    read=_read_xml,
+    location="line",
+    remark="news feeds become Markdown, with headings and without lines",
 )

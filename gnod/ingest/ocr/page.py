@@ -6,8 +6,8 @@ from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gnod.ingest.formats.office.embedded import picture as embedded_picture
-from gnod.ingest.formats.pdf.opening import opened
+from gnod.ingest.formats.office.package import embedded_picture
+from gnod.ingest.formats.pdf import opened
 from gnod.ingest.ocr import layout, rapid, tesseract
 from gnod.ingest.ocr.layout import RecognisedBox, RecognisedLine
 from gnod.ingest.ocr.readers import Reader

@@ -113,3 +113,8 @@ class Scans:
         if self.pages <= MAX_PAGES:
             self.pending.append(number)
         return ""
+
+
+def authorship(author: str | None, date: str | None = None) -> dict[str, object]:
+    """Return who wrote a file and when, as metadata; what is empty is left out."""
+    return {name: value for name, value in (("author", author), ("date", date)) if value}

@@ -13,7 +13,7 @@ from gnod.types import KEEPS_LINES
 
 VERSIONS: Mapping[str, int | str] = {
     "chatgpt": 2,
-    "claude-ai": 2,
+    "claude": 2,
     "claude-code": 2,
     "code": 2,
     "codex": 2,

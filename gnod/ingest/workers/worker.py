@@ -192,15 +192,15 @@ def _pages(job: PagesJob, data: bytes) -> Outcome:
                 raise ReadFailed("unstable", "The file has changed.")
             return recognise(data, job.page, named(job.reader))
         case LayersJob():
-            from gnod.ingest.formats.pdf.page_layer import read_layers
+            from gnod.ingest.formats.pdf.shown import read_layers
 
             return read_layers(data, job.number, job.count)
         case ImageJob():
-            from gnod.ingest.formats.pdf.page_image import draw_page
+            from gnod.ingest.formats.pdf.shown import draw_page
 
             return draw_page(data, job.number, job.width)
         case PictureJob():
-            from gnod.ingest.formats.pdf.page_image import shown_picture
+            from gnod.ingest.formats.pdf.shown import shown_picture
 
             return shown_picture(data, is_svg=job.relative_path.lower().endswith(".svg"))
 

@@ -1,13 +1,23 @@
-"""What the transcripts of coding agents have in common: JSON lines, tools, content in blocks."""
+"""Claude Code (`~/.claude/projects/PROJECT/SESSION.jsonl`) and Codex (`~/.codex/sessions/…/rollout-….jsonl`): a file of
+JSON lines for each session, which grows.
+
+What the model thought is left out, and so is what the program itself adds to messages of the user.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-import msgspec
-
-from gnod.ingest.formats.conversations.message import UnreadableLine
-from gnod.ingest.formats.conversations.rendering import folded
+from gnod.ingest.formats.conversations.conversation import (
+    ASSISTANT,
+    USER,
+    ChatMessage,
+    LineFormat,
+    State,
+    UnreadableLine,
+    line_converter,
+)
+from gnod.ingest.formats.conversations.rendering import answered, block_text, called, minute, text_of, title_of
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.json_values import listed, loads, mapping, string
 
@@ -15,6 +25,8 @@ _EXTENSIONS = frozenset({"jsonl", "ndjson", "json", ""})
 _BOM = b"\xef\xbb\xbf"
 _SAMPLE_BYTES = 1_000_000
 _SAMPLE_LINES = 50
+_ROLES = (USER, ASSISTANT)
+_ITEMS = frozenset({"message", "function_call", "custom_tool_call", "local_shell_call", "function_call_output"})
 # Programs insert these texts into the user's messages, as if the user had written them.
 _INJECTED = (
     *("<system-reminder>", "<command-", "<local-command-", "<bash-", "<environment_context>", "<user_instructions>"),
@@ -22,11 +34,11 @@ _INJECTED = (
 )
 
 
-def is_injected(text: str) -> bool:
+def _is_injected(text: str) -> bool:
     return text.lstrip().startswith(_INJECTED)
 
 
-def entry(line: bytes) -> dict[str, object]:
+def _entry(line: bytes) -> dict[str, object]:
     """Return the object that a line is. Raises UnreadableLine."""
     try:
         value = loads(line.removeprefix(_BOM))
@@ -37,54 +49,102 @@ def entry(line: bytes) -> dict[str, object]:
     return value
 
 
-def first_entries(content: FileContent) -> Iterator[dict[str, object]]:
+def _first_entries(content: FileContent) -> Iterator[dict[str, object]]:
     """Yield the first lines that are objects, if it may be a file of such lines."""
     if content.extension not in _EXTENSIONS or b'{"' not in content.head:
         return
     for line in content.data[:_SAMPLE_BYTES].split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES]:
         try:
-            yield entry(line)
+            yield _entry(line)
         except UnreadableLine:
             continue
 
 
-def minute(written: object) -> str:
-    """Return the minute of a time in ISO 8601.
-
-    >>> minute("2026-03-04T10:22:31.120Z")
-    '2026-03-04 10:22'
-    """
-    return string(written)[:16].replace("T", " ")
+def _is_claude_code(content: FileContent) -> bool:
+    return any(_is_message(each) and "sessionId" in each and "uuid" in each for each in _first_entries(content))
 
 
-def called(name: str, arguments: object) -> str:
-    """Return the call of a tool: its name and the beginning of what it was given."""
-    if isinstance(arguments, str):
-        given = arguments
-    else:
-        given = "\n".join(_argument(key, value) for key, value in mapping(arguments).items())
-    return folded(f"tool {name}", given)
+def _is_message(found: dict[str, object]) -> bool:
+    return found.get("type") in _ROLES and mapping(found.get("message")).get("role") in _ROLES
 
 
-def _argument(name: str, value: object) -> str:
-    return f"{name}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
+def _read_claude_code(line: bytes, state: State) -> Iterator[ChatMessage]:
+    found = _entry(line)
+    state.place = state.place or string(found.get("cwd"))
+    if found.get("type") == "summary" and not state.number:
+        state.title = title_of(string(found.get("summary")))
+    if not _is_message(found) or found.get("isMeta"):
+        return
+    role = string(found.get("type"))
+    time = minute(found.get("timestamp"))
+    content = mapping(found.get("message")).get("content")
+    blocks: list[object] = [{"type": "text", "text": content}] if isinstance(content, str) else listed(content)
+    for block in map(mapping, blocks):
+        # The answer of a tool is logged as a message of the user.
+        speaker = ASSISTANT if block.get("type") == "tool_result" else role
+        yield ChatMessage(speaker=speaker, role=speaker, time=time, text=_claude_text(block))
 
 
-def answered(content: object) -> str:
-    """Return what a tool answered, folded."""
-    return folded("output", text_of(content))
+def _claude_text(block: dict[str, object]) -> str:
+    text = block_text(block)
+    return "" if block.get("type") == "text" and _is_injected(text) else text
 
 
-def text_of(content: object) -> str:
-    """Return the text of a message, which is a string or a list of blocks. What is not text is named."""
-    if isinstance(content, str):
-        return content
-    blocks = map(mapping, listed(content))
-    return "\n\n".join(filter(None, (string(block.get("text")) or left_out(block) for block in blocks)))
+def _is_codex(content: FileContent) -> bool:
+    entries = list(_first_entries(content))
+    if any(each.get("type") == "session_meta" and "cwd" in mapping(each.get("payload")) for each in entries):
+        return True
+    is_older = bool(entries) and {"id", "timestamp", "instructions"} <= entries[0].keys()
+    return is_older and any(each.get("type") in _ITEMS for each in entries)
 
 
-def left_out(block: dict[str, object]) -> str:
-    kind = string(block.get("type"))
-    return (
-        f"[{kind.removeprefix('input_').replace('_', ' ')} left out]" if "image" in kind or "document" in kind else ""
-    )
+def _read_codex(line: bytes, state: State) -> Iterator[ChatMessage]:
+    """Yield what an item says. Older versions wrote the items themselves, without a time."""
+    found = _entry(line)
+    payload = mapping(found.get("payload")) or found
+    state.place = state.place or string(payload.get("cwd"))
+    if found.get("type") not in ("response_item", *_ITEMS):
+        return
+    role = USER if payload.get("role") == USER else ASSISTANT
+    yield ChatMessage(speaker=role, role=role, time=minute(found.get("timestamp")), text=_codex_text(payload))
+
+
+def _codex_text(item: dict[str, object]) -> str:
+    match item.get("type"):
+        case "message" if item.get("role") in (USER, ASSISTANT):
+            text = text_of(item.get("content"))
+            return "" if _is_injected(text) else text
+        case "function_call":
+            return called(string(item.get("name")), _arguments(item.get("arguments")))
+        case "custom_tool_call":
+            return called(string(item.get("name")), item.get("input"))
+        case "local_shell_call":
+            command = listed(mapping(item.get("action")).get("command"))
+            return called("shell", " ".join(map(str, command)))
+        case "function_call_output" | "custom_tool_call_output":
+            return answered(_output(item.get("output")))
+    return ""
+
+
+def _arguments(written: object) -> object:
+    """Return the arguments of a call, which are JSON in a string."""
+    try:
+        return loads(string(written).encode()) or written
+    except (ValueError, RecursionError):
+        return written
+
+
+def _output(written: object) -> object:
+    """Return what a tool said; some versions have it in JSON in a string."""
+    inner = mapping(_arguments(written) if isinstance(written, str) and written.startswith('{"output"') else written)
+    return inner.get("output") or inner.get("content") or written
+
+
+CLAUDE_CODE = line_converter(
+    LineFormat(source="Claude Code", read=_read_claude_code, begin=lambda _: State(zone="UTC")),
+    "a transcript of Claude Code",
+    _is_claude_code,
+)
+CODEX = line_converter(
+    LineFormat(source="Codex", read=_read_codex, begin=lambda _: State(zone="UTC")), "a transcript of Codex", _is_codex
+)

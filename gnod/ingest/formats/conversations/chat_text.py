@@ -10,10 +10,8 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import PurePosixPath
 
-from gnod.ingest.formats.conversations.message import ChatMessage, LineFormat, State
-from gnod.ingest.formats.conversations.parts import line_converter
+from gnod.ingest.formats.conversations.conversation import ChatMessage, LineFormat, State, line_converter
 from gnod.ingest.reading.converter import Converter, FileContent
-from gnod.ingest.reading.versions import versioned
 
 _MARK = "\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff"  # of the direction of text
 _SIGN = rf"[{_MARK}]*(?P<sign>[./\-년年])[{_MARK}]*\ ?"
@@ -101,7 +99,7 @@ def _letters(written: str | None) -> str:
 
 
 def _format(source: str, extension: str) -> Converter:
-    form = LineFormat(source=source, converter=versioned(source.lower()), read=_read, begin=_begin)
+    form = LineFormat(source=source, read=_read, begin=_begin)
     return line_converter(form, f"a chat of {source}", lambda content: _is_chat(content, extension))
 
 

@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
-from gnod.ingest.formats.conversations.agents import answered, called, text_of
+from gnod.ingest.formats.conversations.conversation import ASSISTANT, USER, ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, moment
-from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import fenced, title_of
+from gnod.ingest.formats.conversations.rendering import answered, called, fenced, text_of, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
-from gnod.ingest.reading.versions import versioned
 
 _THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "model_editable_context"})
 
@@ -79,9 +77,8 @@ def _parts(content: dict[str, object]) -> list[object]:
     ]
 
 
-FORM = ConversationFormat(source="ChatGPT", converter=versioned("chatgpt"))
 CHATGPT = export_converter(
-    FORM,
+    "ChatGPT",
     "an export of ChatGPT",
     _conversations,
     rb'"mapping"\s*:\s*\{',

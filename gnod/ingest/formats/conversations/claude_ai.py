@@ -6,12 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
-from gnod.ingest.formats.conversations.agents import answered, called, left_out, minute
+from gnod.ingest.formats.conversations.conversation import ASSISTANT, USER, ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter
-from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import folded, title_of
+from gnod.ingest.formats.conversations.rendering import block_text, folded, minute, title_of
 from gnod.ingest.reading.json_values import listed, mapping, string
-from gnod.ingest.reading.versions import versioned
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
@@ -29,28 +27,16 @@ def _messages(found: list[object]) -> Iterator[ChatMessage]:
     for each in map(mapping, found):
         role = USER if each.get("sender") == "human" else ASSISTANT
         blocks = [mapping(block) for block in listed(each.get("content"))]
-        texts = [_text(block) for block in blocks] or [string(each.get("text"))]
+        texts = [block_text(block) for block in blocks] or [string(each.get("text"))]
         texts += [_attached(mapping(file)) for file in listed(each.get("attachments"))]
         for text in filter(str.strip, texts):
             yield ChatMessage(speaker=role, role=role, time=minute(each.get("created_at")), text=text)
-
-
-def _text(block: dict[str, object]) -> str:
-    match block.get("type"):
-        case "text":
-            return string(block.get("text"))
-        case "tool_use":
-            return called(string(block.get("name")), block.get("input"))
-        case "tool_result":
-            return answered(block.get("content"))
-    return left_out(block)
 
 
 def _attached(file: dict[str, object]) -> str:
     return folded(f"file {string(file.get('file_name'))}", string(file.get("extracted_content")))
 
 
-FORM = ConversationFormat(source="Claude", converter=versioned("claude-ai"))
 CLAUDE_AI = export_converter(
-    FORM, "an export of Claude", _conversations, rb'"chat_messages"\s*:\s*\[', rb'"uuid"\s*:', rb'"created_at"\s*:'
+    "Claude", "an export of Claude", _conversations, rb'"chat_messages"\s*:\s*\[', rb'"uuid"\s*:', rb'"created_at"\s*:'
 )

@@ -14,8 +14,7 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat, State
-from gnod.ingest.formats.conversations.parts import documents, member
+from gnod.ingest.formats.conversations.conversation import ChatMessage, State, converter_of, documents, member
 from gnod.ingest.reading.converter import Converter, FileContent, Test
 from gnod.ingest.reading.decode import decode
 from gnod.ingest.reading.json_values import mapping
@@ -58,51 +57,51 @@ def _objects(text: str) -> tuple[list[dict[str, object]], bool]:
     return found, True
 
 
-def read_export(form: ConversationFormat, read: ReadExport, content: FileContent) -> Converted:
+def _read_export(source: str, read: ReadExport, content: FileContent) -> Converted:
     """Return the conversations of a file; a JSON text that has none is stored unchanged."""
     text = decode(content.data)  # of which the documents are a part: they have the limit of characters
     objects, is_whole = _objects(text)
     if not (found := list(read(objects, PurePosixPath(content.name)))):
         return unchanged(text, "application/json")
     left_out = {} if is_whole else {"corrupt": "what follows the place where the file is damaged or cut off"}
-    return msgspec.structs.replace(container(form, content, found), left_out=left_out)
+    return msgspec.structs.replace(container(source, content, found), left_out=left_out)
 
 
-def container(form: ConversationFormat, content: FileContent, found: Iterable[Conversation]) -> Converted:
+def container(source: str, content: FileContent, found: Iterable[Conversation]) -> Converted:
     """Return the document of a file: its only conversation, or the list of those that become documents of their own.
     The oldest comes first: then a new one does not change the names of others."""
     found = sorted(found, key=lambda each: each.began)
     if len(found) == 1:
-        first, *others = members(form, content, found)
+        first, *others = members(source, content, found)
         inner = first.content()
         return msgspec.structs.replace(inner.convert(inner), members=lambda: iter(others))
     return Converted(
-        markdown="\n".join(f"- {each.name or form.source}" for each in found),
+        markdown="\n".join(f"- {each.name or source}" for each in found),
         mime=CONVERSATION,
-        converter=form.converter,
-        metadata={"source": form.source},
-        members=partial(members, form, content, found),
+        converter=converter_of(source),
+        metadata={"source": source},
+        members=partial(members, source, content, found),
     )
 
 
-def members(form: ConversationFormat, content: FileContent, found: Sequence[Conversation]) -> Iterator[Member]:
+def members(source: str, content: FileContent, found: Sequence[Conversation]) -> Iterator[Member]:
     """Yield the documents of conversations."""
     for each in found:
         state = State(title=each.title, place=each.place, zone=each.zone)
-        name = (each.name or form.source).replace("/", "-")
-        for number, document in enumerate(documents(form, state, each.messages()), 1):
+        name = (each.name or source).replace("/", "-")
+        for number, document in enumerate(documents(source, state, each.messages()), 1):
             path = name if number == 1 else f"{name}/part {number}"
             yield Member(path, partial(member, content, document), is_part=True)
 
 
-def export_converter(form: ConversationFormat, label: str, read: ReadExport, *signs: bytes) -> Converter:
+def export_converter(source: str, label: str, read: ReadExport, *signs: bytes) -> Converter:
     """Return the converter of an export in whose first bytes all `signs` match, which are regular expressions."""
     return Converter(
         label=label,
         mime=CONVERSATION,
         is_text=True,
         signature=_has(*map(re.compile, signs)),
-        read=partial(read_export, form, read),
+        read=partial(_read_export, source, read),
         headings=True,
         location="message",
         remark="each conversation is a document",
@@ -129,8 +128,3 @@ def moment(seconds: object) -> str:
         return datetime.fromtimestamp(float(str(seconds)), UTC).strftime("%Y-%m-%d %H:%M")
     except (ValueError, OverflowError, OSError):
         return ""
-
-
-def oldest_first(messages: Sequence[ChatMessage]) -> Sequence[ChatMessage]:
-    """Return the messages of an export that may begin with the newest one."""
-    return messages[::-1] if messages and messages[0].time > messages[-1].time else messages

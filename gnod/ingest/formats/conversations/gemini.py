@@ -13,18 +13,18 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from gnod.ingest.formats.conversations.agents import minute
 from gnod.ingest.formats.conversations.chat_text import hour_of
+from gnod.ingest.formats.conversations.conversation import ASSISTANT, USER, ChatMessage, converter_of
 from gnod.ingest.formats.conversations.exports import Conversation, container, export_converter
-from gnod.ingest.formats.conversations.message import ASSISTANT, USER, ChatMessage, ConversationFormat
+from gnod.ingest.formats.conversations.rendering import minute
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.decode import decode
 from gnod.ingest.reading.json_values import listed, mapping, string
 from gnod.ingest.reading.result import CONVERSATION, Converted
-from gnod.ingest.reading.versions import versioned
 
-_NAMES = ("Gemini", "Bard")
+_SOURCE = "Gemini"
+_NAMES = (_SOURCE, "Bard")
 _PROMPTED = "Prompted "
 _SAMPLE_BYTES = 1_000_000  # the page begins with a long style sheet
 _CELL = re.compile(r'<div class="outer-cell\b')
@@ -94,12 +94,12 @@ def _read_page(content: FileContent) -> Converted:
     text = decode(content.data)
     found = [_of_cell(body["body"]) for body in map(_BODY.search, _cells(text)) if body]
     if not found:  # it is cut off in its first entry
-        return Converted(markdown=page_text(text), converter=FORM.converter, mime="text/html")
+        return Converted(markdown=page_text(text), converter=converter_of(_SOURCE), mime="text/html")
     is_whole = "</html>" in text[-1000:].lower()
     left_out = {} if is_whole else {"corrupt": "what follows the place where the file is cut off"}
     found.reverse()  # the newest comes first, also where times cannot be read
     found.sort(key=lambda each: each.time)
-    return replace(container(FORM, content, list(_days(found))), left_out=left_out)
+    return replace(container(_SOURCE, content, list(_days(found))), left_out=left_out)
 
 
 def _of_cell(body: str) -> _Activity:
@@ -130,9 +130,8 @@ def _moment(written: re.Match[str]) -> tuple[str, str]:
     return day, f"{day} {hour_of(written):02}:{written['minute']}"
 
 
-FORM = ConversationFormat(source="Gemini", converter=versioned("gemini"))
 GEMINI = export_converter(
-    FORM,
+    _SOURCE,
     "an export of Gemini",
     _conversations,
     rb'"header"\s*:\s*"[^"]*(?:Gemini|Bard)',

@@ -9,10 +9,14 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from gnod.ingest.formats.conversations.message import ChatMessage, LineFormat, State, UnreadableLine
-from gnod.ingest.formats.conversations.parts import line_converter
+from gnod.ingest.formats.conversations.conversation import (
+    ChatMessage,
+    LineFormat,
+    State,
+    UnreadableLine,
+    line_converter,
+)
 from gnod.ingest.reading.converter import FileContent
-from gnod.ingest.reading.versions import versioned
 
 _WHEN = r"\[?(?:(?P<day>\d{4}-\d\d-\d\d)[ T]|(?P<date>[A-Z][a-z]{2} \d\d) )?(?P<time>\d{1,2}:\d\d)(?::\d\d)?\]?"
 _NICK = r"[ @+%&~!]?(?P<nick>[^\s<>]{1,64})"
@@ -78,5 +82,4 @@ def _decoded(line: bytes) -> str:
         return line.decode("cp1252", "replace")
 
 
-FORM = LineFormat(source="IRC", converter=versioned("irc"), read=_read, begin=_begin)
-IRC = line_converter(FORM, "a log of IRC", _resembles)
+IRC = line_converter(LineFormat(source="IRC", read=_read, begin=_begin), "a log of IRC", _resembles)

@@ -34,7 +34,7 @@ class MailHeader(NamedTuple):
 
 def threads(headers: Sequence[MailHeader]) -> list[list[int]]:
     """Return the places of the mails of each thread, oldest first."""
-    groups = _Groups()
+    above: dict[str, str] = {}  # names in groups (union-find): a name leads to the one that stands for its group
     latest: dict[str, str] = {}  # the newest mail with a subject
     owners: dict[str, str] = {}  # the subject of the mail that has an identifier
     found: defaultdict[str, list[int]] = defaultdict(list)
@@ -48,12 +48,19 @@ def threads(headers: Sequence[MailHeader]) -> list[list[int]]:
         if not _named(header) and is_reply(header.subject) and subject in latest:
             named.append(latest[subject])
         for name in named:
-            groups.join(mail, name)
+            above[_top(above, name)] = _top(above, mail)
         if subject:
             latest[subject] = mail
     for place in order:
-        found[groups.of(str(place))].append(place)
+        found[_top(above, str(place))].append(place)
     return list(found.values())
+
+
+def _top(above: dict[str, str], name: str) -> str:
+    while (higher := above.get(name, name)) != name:
+        above[name] = above.get(higher, higher)  # the next search is shorter
+        name = higher
+    return name
 
 
 def _oldest_first(headers: Sequence[MailHeader]) -> list[int]:
@@ -85,20 +92,3 @@ def base_subject(subject: str) -> str:
     while found := _REPLY.match(subject):
         subject = found["tags"] + subject[found.end() :]
     return subject
-
-
-class _Groups:
-    """Names in groups (union-find). A name is in a group of its own until it is joined to another one."""
-
-    def __init__(self) -> None:
-        self._above: dict[str, str] = {}
-
-    def of(self, name: str) -> str:
-        """Return the name that stands for the group."""
-        while (above := self._above.get(name, name)) != name:
-            self._above[name] = self._above.get(above, above)  # the next search is shorter
-            name = above
-        return name
-
-    def join(self, one: str, other: str) -> None:
-        self._above[self.of(other)] = self.of(one)

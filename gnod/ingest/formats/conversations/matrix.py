@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
+from gnod.ingest.formats.conversations.conversation import ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, export_converter, moment
-from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
 from gnod.ingest.formats.conversations.rendering import one_line
 from gnod.ingest.reading.json_values import listed, mapping, string
-from gnod.ingest.reading.versions import versioned
 
 _TEXTS = frozenset({"m.text", "m.notice", "m.emote"})
 _FILES = {"m.image": "image", "m.video": "video", "m.audio": "audio", "m.file": "file"}
@@ -63,7 +62,10 @@ def _text(content: dict[str, object]) -> str:
     return body if kind in _TEXTS else ""
 
 
-FORM = ConversationFormat(source="Matrix", converter=versioned("matrix"))
 MATRIX = export_converter(
-    FORM, "an export of Matrix", _conversations, rb'"room_name"\s*:', rb'"(?:room_creator|export_date|exported_by)"\s*:'
+    "Matrix",
+    "an export of Matrix",
+    _conversations,
+    rb'"room_name"\s*:',
+    rb'"(?:room_creator|export_date|exported_by)"\s*:',
 )

@@ -1,9 +1,15 @@
-"""Messages as Markdown. A message is quoted text: its headings do not become structure, and its fences end with it."""
+"""Messages as Markdown. A message is quoted text: its headings do not become structure, and its fences end with it.
+
+What agents say is in blocks, and what their tools are given and answer is folded. It must not know any program.
+"""
 
 from __future__ import annotations
 
 import re
 
+import msgspec
+
+from gnod.ingest.reading.json_values import listed, mapping, string
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.outline import plain
 from gnod.ingest.text.secret_masking import mask
@@ -89,3 +95,57 @@ def heading(speaker: str, time: str) -> str:
     '## Mara, 2026-03-04 10:22'
     """
     return "## " + ", ".join(filter(None, (one_line(speaker) or "unknown", time)))
+
+
+def minute(written: object) -> str:
+    """Return the minute of a time in ISO 8601.
+
+    >>> minute("2026-03-04T10:22:31.120Z")
+    '2026-03-04 10:22'
+    """
+    return string(written)[:16].replace("T", " ")
+
+
+def called(name: str, arguments: object) -> str:
+    """Return the call of a tool: its name and the beginning of what it was given."""
+    if isinstance(arguments, str):
+        given = arguments
+    else:
+        given = "\n".join(_argument(key, value) for key, value in mapping(arguments).items())
+    return folded(f"tool {name}", given)
+
+
+def _argument(name: str, value: object) -> str:
+    return f"{name}: {value if isinstance(value, str) else msgspec.json.encode(value).decode()}"
+
+
+def answered(content: object) -> str:
+    """Return what a tool answered, folded."""
+    return folded("output", text_of(content))
+
+
+def text_of(content: object) -> str:
+    """Return the text of a message, which is a string or a list of blocks. What is not text is named."""
+    if isinstance(content, str):
+        return content
+    blocks = map(mapping, listed(content))
+    return "\n\n".join(filter(None, (string(block.get("text")) or left_out(block) for block in blocks)))
+
+
+def left_out(block: dict[str, object]) -> str:
+    kind = string(block.get("type"))
+    return (
+        f"[{kind.removeprefix('input_').replace('_', ' ')} left out]" if "image" in kind or "document" in kind else ""
+    )
+
+
+def block_text(block: dict[str, object]) -> str:
+    """Return the text of a block of Anthropic's API. What the model thought is left out."""
+    match block.get("type"):
+        case "text":
+            return string(block.get("text"))
+        case "tool_use":
+            return called(string(block.get("name")), block.get("input"))
+        case "tool_result":
+            return answered(block.get("content"))
+    return left_out(block)

@@ -11,17 +11,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import PurePosixPath
 
+from gnod.ingest.formats.conversations.conversation import ChatMessage
 from gnod.ingest.formats.conversations.exports import Conversation, container, export_converter, moment
-from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
 from gnod.ingest.formats.conversations.rendering import one_line
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.json_values import listed, loads, mapping, string
 from gnod.ingest.reading.result import CONVERSATION, Converted
 from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_depth, check_unpacked
-from gnod.ingest.reading.versions import versioned
 
 Names = Mapping[str, str]
 
+_SOURCE = "Slack"
 _USERS = ("users.json", "org_users.json")
 _PLACES = ("channels.json", "groups.json", "mpims.json", "dms.json")
 _DAY = re.compile(r"(?P<folder>[^/]+)/\d{4}-\d\d-\d\d\.json\Z")
@@ -44,7 +44,7 @@ def _read_zip(content: FileContent) -> Converted:
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
         users = _users(archive)
         places = _places(archive, users)
-    return container(FORM, content, [_channel(content, users, places.get(name, name), days[name]) for name in days])
+    return container(_SOURCE, content, [_channel(content, users, places.get(name, name), days[name]) for name in days])
 
 
 def _channel(content: FileContent, users: Names, place: str, days: Sequence[str]) -> Conversation:
@@ -57,7 +57,7 @@ def _of_days(content: FileContent, users: Names, days: Sequence[str]) -> Iterato
             if found := listed(_value(archive, day)):
                 yield from _messages(found, users)
             else:
-                yield ChatMessage(speaker=FORM.source, time="", text=f"[{day} could not be read]")
+                yield ChatMessage(speaker=_SOURCE, time="", text=f"[{day} could not be read]")
 
 
 def _value(archive: zipfile.ZipFile, name: str) -> object:
@@ -137,7 +137,6 @@ def _reference(users: Names, found: re.Match[str]) -> str:
     return f"[{label}]({target})" if label and label != target else target
 
 
-FORM = ConversationFormat(source="Slack", converter=versioned("slack"))
 SLACK = Converter(
     label="an export of Slack",
     mime=CONVERSATION,
@@ -148,7 +147,7 @@ SLACK = Converter(
     remark="each channel is a document",
 )
 SLACK_DAY = export_converter(
-    FORM,
+    _SOURCE,
     "a day of a Slack channel",
     _of_one_day,
     rb'"type"\s*:\s*"message"',

@@ -6,13 +6,11 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import PurePosixPath
 
-from gnod.ingest.formats.conversations.agents import minute
-from gnod.ingest.formats.conversations.exports import Conversation, export_converter, oldest_first
-from gnod.ingest.formats.conversations.message import ChatMessage, ConversationFormat
-from gnod.ingest.formats.conversations.rendering import one_line
+from gnod.ingest.formats.conversations.conversation import ChatMessage
+from gnod.ingest.formats.conversations.exports import Conversation, export_converter
+from gnod.ingest.formats.conversations.rendering import minute, one_line
 from gnod.ingest.formats.visible_html import page_text
 from gnod.ingest.reading.json_values import listed, mapping, string
-from gnod.ingest.reading.versions import versioned
 
 
 def _conversations(objects: list[dict[str, object]], path: PurePosixPath) -> Iterator[Conversation]:
@@ -33,7 +31,7 @@ def _is_of_graph(message: object) -> bool:
     return {"createdDateTime", "body", "from"} <= mapping(message).keys()
 
 
-def _of_graph(found: list[object]) -> Iterator[ChatMessage]:
+def _of_graph(found: list[object]) -> list[ChatMessage]:
     messages = []
     for each in map(mapping, found):
         sender, body = mapping(each.get("from")), mapping(each.get("body"))
@@ -41,10 +39,10 @@ def _of_graph(found: list[object]) -> Iterator[ChatMessage]:
         text = _text(string(body.get("content")), body.get("contentType") == "html")
         if speaker := next(filter(None, names), ""):
             messages.append(ChatMessage(speaker=speaker, time=minute(each.get("createdDateTime")), text=text))
-    yield from oldest_first(messages)
+    return _oldest_first(messages)
 
 
-def _of_skype(found: list[object]) -> Iterator[ChatMessage]:
+def _of_skype(found: list[object]) -> list[ChatMessage]:
     messages = []
     for each in map(mapping, found):
         kind = string(each.get("messagetype"))
@@ -52,7 +50,12 @@ def _of_skype(found: list[object]) -> Iterator[ChatMessage]:
             speaker = string(each.get("displayName")) or _account(each.get("from"))
             text = _text(string(each.get("content")), kind.startswith("RichText"))
             messages.append(ChatMessage(speaker=speaker, time=minute(each.get("originalarrivaltime")), text=text))
-    yield from oldest_first(messages)
+    return _oldest_first(messages)
+
+
+def _oldest_first(messages: list[ChatMessage]) -> list[ChatMessage]:
+    """Return the messages of an export that may begin with the newest one."""
+    return messages[::-1] if messages and messages[0].time > messages[-1].time else messages
 
 
 def _account(written: object) -> str:
@@ -64,10 +67,9 @@ def _text(content: str, is_page: bool) -> str:
     return page_text(content) if is_page else content
 
 
-FORM = ConversationFormat(source="Teams", converter=versioned("teams"))
 _OF_GRAPH = (rb'"createdDateTime"\s*:', rb'"messageType"\s*:', rb'"(?:chatId|channelIdentity)"\s*:')
 _OF_SKYPE = (rb'"MessageList"\s*:\s*\[', rb'"conversations"\s*:\s*\[')
 FORMATS = (
-    export_converter(FORM, "an export of Teams", _conversations, *_OF_GRAPH),
-    export_converter(FORM, "an export of Teams", _conversations, *_OF_SKYPE),
+    export_converter("Teams", "an export of Teams", _conversations, *_OF_GRAPH),
+    export_converter("Teams", "an export of Teams", _conversations, *_OF_SKYPE),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 
 from gnod.ingest.formats.markups.line_by_line import Translation, markup
 from gnod.ingest.text.inline_fields import value_of
@@ -87,11 +88,7 @@ class _AsciidocReader:
 
     def _verbatim(self, at: int, delimiter: str) -> int:
         """Read a block to its closing line, or to the end: a listing, a comment, or content for other formats."""
-        closing = (
-            delimiter.rstrip("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
-            if delimiter[0] == "`"
-            else delimiter
-        )
+        closing = delimiter.rstrip(string.ascii_letters)
         places = range(at + 1, len(self._source))
         end = next((place for place in places if self._source[place].rstrip() == closing), len(self._source))
         if delimiter[0] not in "/+":
@@ -141,11 +138,9 @@ def _first(attributes: str) -> str:
     """Return the text in the brackets of a macro: it ends at a caret or at the first named attribute."""
     if attributes.startswith('"'):
         return attributes[1:].partition('"')[0]
-    return (
-        re.split(r"\^|,\s*\w+\s*=", attributes, maxsplit=1)[0].strip()
-        if "=" not in attributes.partition(",")[0]
-        else ""
-    )
+    if "=" in attributes.partition(",")[0]:
+        return ""
+    return re.split(r"\^|,\s*\w+\s*=", attributes, maxsplit=1)[0].strip()
 
 
 def _link(label: str, target: str) -> str:

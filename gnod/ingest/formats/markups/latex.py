@@ -15,9 +15,13 @@ _TOKEN = re.compile(
 )
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection")
 _USED_LEVEL = re.compile(r"\\(part|chapter|(?:sub){0,2}section)\*?\s*[\[{]")
-_BOLD = frozenset({"paragraph", "subparagraph", "textbf"})
-_ITALIC = frozenset({"emph", "textit"})
-_CODE = frozenset({"texttt", "lstinline", "code", "path"})
+# What is written before and behind the argument of a command.
+_AROUND = {
+    **dict.fromkeys(("paragraph", "subparagraph", "textbf"), ("**", "**")),
+    **dict.fromkeys(("emph", "textit"), ("*", "*")),
+    **dict.fromkeys(("texttt", "lstinline", "code", "path"), ("`", "`")),
+    **dict.fromkeys(("footnote", "thanks"), (" (", ")")),
+}
 _LISTINGS = frozenset({"verbatim", "verbatim*", "Verbatim", "lstlisting", "minted", "alltt"})
 _FORMULAS = frozenset(
     {"equation", "align", "gather", "multline", "eqnarray", "displaymath", "math", "flalign", "alignat"}
@@ -175,17 +179,9 @@ class _LatexReader:
 
     def _wrap(self, name: str) -> None:
         """Write the Markdown for a command, and note the Markdown for the end of its argument."""
-        before, after = "", ""
-        if name in _LEVELS:
-            before = "#" * (self._levels.index(name) + 2) + " " if name in self._levels else ""
-        elif name in _BOLD:
-            before = after = "**"
-        elif name in _ITALIC:
-            before = after = "*"
-        elif name in _CODE:
-            before = after = "`"
-        elif name in ("footnote", "thanks"):
-            before, after = " (", ")"
+        before, after = _AROUND.get(name, ("", ""))
+        if name in self._levels:
+            before = "#" * (self._levels.index(name) + 2) + " "
         elif name in _WITHOUT_TEXT:
             self._hide_arguments(_WITHOUT_TEXT[name])
             return

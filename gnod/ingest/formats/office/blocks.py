@@ -55,7 +55,7 @@ class Blocks:
                 self._put(" ".join(filter(None, row)))
         elif len(rows) == 1 and len(rows[0]) == 1:  # it is a frame
             self._put(rows[0][0])
-        elif text := markdown_table(rows, self._max_characters).markdown:
+        elif text := markdown_table(rows, self._max_characters):
             self._put(text)
 
     def end(self) -> None:

@@ -11,8 +11,7 @@ from urllib.parse import unquote
 import msgspec
 
 from gnod.analysis.markup import without_closing
-from gnod.ingest.formats.office import embedded
-from gnod.ingest.formats.office.openxml.package import Package
+from gnod.ingest.formats.office.package import Package, recognised
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
@@ -51,7 +50,7 @@ def _read(content: FileContent) -> Converted:
         parts.add(text, name)
     lines = above.count("\n") + 2 if above else 0
     starts = [msgspec.structs.replace(start, line=start.line + lines) for start in parts.locations.starts]
-    markdown = "\n\n".join(filter(str.strip, [above, parts.markdown, *embedded.texts(content).values()]))
+    markdown = "\n\n".join(filter(str.strip, [above, parts.markdown, *recognised(content).values()]))
     book = Converted(
         markdown=markdown if parts.markdown else "", converter=versioned("epub"), locations=Locations("chapter", starts)
     )

@@ -7,18 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from typing import NamedTuple
 
 _EMF_MARK = b" EMF"
 _PLACEABLE = b"\xd7\xcd\xc6\x9a"
 _TEXT_WIDE, _TEXT_ANSI, _SMALL_TEXT = 84, 83, 108
 _WMF_TEXT, _WMF_EXTENDED_TEXT = 0x0521, 0x0A32
 _GLYPHS, _NO_BOUNDS, _IS_ANSI, _HAS_RECTANGLE = 0x10, 0x100, 0x200, 0x06
-
-
-class _Text(NamedTuple):
-    y: int
-    text: str
 
 
 def lines(data: bytes) -> list[str]:
@@ -36,7 +30,8 @@ def lines(data: bytes) -> list[str]:
     return [" ".join(line) for line in found.values()]
 
 
-def _emf(data: bytes) -> Iterator[_Text]:
+def _emf(data: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the heights of texts, and the texts."""
     at = 0
     while at + 8 <= len(data):
         kind, size = struct.unpack_from("<II", data, at)
@@ -44,26 +39,26 @@ def _emf(data: bytes) -> Iterator[_Text]:
         if kind in (_TEXT_WIDE, _TEXT_ANSI) and len(record) >= 56:
             y, count, place, options = struct.unpack_from("<iIII", record, 40)
             if not options & _GLYPHS:
-                yield _Text(y, _decoded(record[place:], count, is_ansi=kind == _TEXT_ANSI))
+                yield y, _decoded(record[place:], count, is_ansi=kind == _TEXT_ANSI)
         elif kind == _SMALL_TEXT and len(record) >= 36:
             y, count, options = struct.unpack_from("<iII", record, 12)
             if not options & _GLYPHS:
                 text = record[36 if options & _NO_BOUNDS else 52 :]
-                yield _Text(y, _decoded(text, count, is_ansi=bool(options & _IS_ANSI)))
+                yield y, _decoded(text, count, is_ansi=bool(options & _IS_ANSI))
         at += max(size, 8)
 
 
-def _wmf(data: bytes, at: int) -> Iterator[_Text]:
+def _wmf(data: bytes, at: int) -> Iterator[tuple[int, str]]:
     while at + 6 <= len(data):
         words, kind = struct.unpack_from("<IH", data, at)
         record = data[at + 6 : at + words * 2]
         if kind == _WMF_TEXT and len(record) >= 6:
             count = int.from_bytes(record[:2], "little")
             end = 2 + count + count % 2
-            yield _Text(int.from_bytes(record[end : end + 2], "little"), _decoded(record[2:], count, is_ansi=True))
+            yield int.from_bytes(record[end : end + 2], "little"), _decoded(record[2:], count, is_ansi=True)
         elif kind == _WMF_EXTENDED_TEXT and len(record) >= 8:
             y, _, count, options = struct.unpack_from("<4H", record)
-            yield _Text(y, _decoded(record[16 if options & _HAS_RECTANGLE else 8 :], count, is_ansi=True))
+            yield y, _decoded(record[16 if options & _HAS_RECTANGLE else 8 :], count, is_ansi=True)
         at += max(words * 2, 6)
 
 

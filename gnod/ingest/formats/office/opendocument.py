@@ -14,9 +14,8 @@ from xml.parsers import expat
 
 import msgspec
 
-from gnod.ingest.formats.office import embedded
 from gnod.ingest.formats.office.blocks import Blocks, trimmed, without_blanks
-from gnod.ingest.formats.office.openxml.package import Package, remark, with_properties
+from gnod.ingest.formats.office.package import Package, recognised, remark, with_properties
 from gnod.ingest.formats.office.sheets import Sheet, from_sheets
 from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
 from gnod.ingest.formats.table import markdown_table
@@ -230,7 +229,7 @@ class _OpenDocument(XmlEvents):
             self._tables[-1].cell += [" ".join(row) for row in table.rows if row]
         elif self.inside["office:spreadsheet"]:
             self.sheets.append(Sheet(table.name, enumerate(table.rows, start=1), beside=self._taken_remarks().copy))
-        elif text := markdown_table(table.rows, self._max_characters).markdown:
+        elif text := markdown_table(table.rows, self._max_characters):
             self.blocks.paragraph(text)
 
     # ---- pictures and slides
@@ -269,7 +268,7 @@ def _read(content: FileContent, kind: Kind | None) -> Converted:
     package = Package(content, "content.xml")
     if b"encryption-data" in package.data("META-INF/manifest.xml"):
         raise password_protected()
-    document = _OpenDocument(content.max_characters, embedded.texts(content))
+    document = _OpenDocument(content.max_characters, recognised(content))
     package.read(package.start, document)
     converted = document.converted(kind)
     if kind is None and (headers := _headers(package)):

@@ -6,7 +6,7 @@ import re
 
 from gnod.ingest.reading.converter import Converter, FileContent, starts_with
 from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
-from gnod.ingest.reading.result import ConversionFailed, Converted, unchanged
+from gnod.ingest.reading.result import ConversionFailed, Converted, authorship, unchanged
 
 _MAGIC = b"{\\rtf"
 _LIMIT_S = 30.0
@@ -20,27 +20,27 @@ def _read(content: FileContent) -> Converted:
     """Read rich text. Other files with this extension, such as exports, are read as text."""
     if not content.data.startswith(_MAGIC):
         return unchanged(content.text(), "text/plain")
-    metadata: dict[str, object] = {"author": author} if (author := _property(content, _AUTHOR)) else {}
     return Converted(
         # The text is ASCII; other characters are escaped.
-        markdown=_paragraphs(_text(content.data.decode("latin-1"), content)),
+        markdown=_paragraphs(text_of(content.data.decode("latin-1"), content.label)),
         converter="rtf/1",
         title=_property(content, _TITLE) or None,
-        metadata=metadata,
+        metadata=authorship(_property(content, _AUTHOR)),
     )
 
 
-def _text(source: str, content: FileContent) -> str:
+def text_of(source: str, label: str) -> str:
+    """Return the text of rich text. Raises ConversionFailed (timeout, corrupt)."""
     from striprtf.striprtf import rtf_to_text
 
     try:
         with limit_cpu_time(_LIMIT_S):
             text: str = rtf_to_text(source, errors="replace")  # type: ignore[no-untyped-call]
     except CpuTimeExceeded:
-        message = f"The {content.label} is built so that it takes more than {_LIMIT_S:g} s to read."
+        message = f"The {label} is built so that it takes more than {_LIMIT_S:g} s to read."
         raise ConversionFailed("timeout", message) from None
     except (ValueError, LookupError, OverflowError, AttributeError, TypeError) as error:
-        raise ConversionFailed("corrupt", f"The {content.label} is damaged: its text cannot be read.") from error
+        raise ConversionFailed("corrupt", f"The {label} is damaged: its text cannot be read.") from error
     # Characters beyond the first 65,536 are written as two halves.
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text.replace("\xad", "")  # it marks where a word may be hyphenated
@@ -58,7 +58,7 @@ def _property(content: FileContent, pattern: re.Pattern[bytes]) -> str:
         return ""
     code_page = _CODE_PAGE.search(content.head)
     source = b"{\\rtf1" + (code_page[0] if code_page else b"") + b" " + found[1] + b"}"
-    return " ".join(_text(source.decode("latin-1"), content).split())
+    return " ".join(text_of(source.decode("latin-1"), content.label).split())
 
 
 RTF = Converter(

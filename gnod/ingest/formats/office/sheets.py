@@ -93,14 +93,14 @@ def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) ->
     parts = Parts("sheet", max_characters)
     try:
         for sheet in sheets:
-            table = numbered_table(sheet.rows, parts.left)
+            table, places = numbered_table(sheet.rows, parts.left)
             heading = _heading(sheet)
             above = f"{heading}\n\n" if heading else ""
             below = "\n\n".join(filter(None, sheet.beside()))
-            if table.markdown:
+            if table:
                 start = above.count("\n")
-                rows = [(line + start, row) for line, row in table.rows]
-                parts.add(above + table.markdown, sheet.name, rows)
+                rows = [(line + start, row) for line, row in places]
+                parts.add(above + table, sheet.name, rows)
                 parts.add(below, sheet.name)
             elif below:
                 parts.add(above + below, sheet.name)

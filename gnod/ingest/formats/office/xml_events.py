@@ -43,17 +43,26 @@ def short(name: str) -> str:
 
 
 class XmlEvents:
-    """Calls `on_start` and `on_end` of an element by its short name. Attributes have short names, those without a
-    namespace just their name. What is in `hidden` elements is left out. Text is kept from `keep` to `kept`.
+    """Calls `on_start` and `on_end` of an element by its short name, and `on_text` at its end with the text in it.
+    Attributes have short names, those without a namespace just their name. What is in `hidden` elements is left out.
     `inside` counts the elements around the present one by their names.
 
     A file may offer several forms of an element to newer and older programs: the first one with text is read.
     Subclasses count the text that they take in `written`.
     """
 
-    def __init__(self, on_start: Mapping[str, Begin], on_end: Mapping[str, End], hidden: Iterable[str] = ()) -> None:
+    def __init__(
+        self,
+        on_start: Mapping[str, Begin],
+        on_end: Mapping[str, End],
+        hidden: Iterable[str] = (),
+        *,
+        on_text: Mapping[str, Callable[[str], None]] = {},
+    ) -> None:
         self._on_start = {"mc:AlternateContent": self._begin_forms, "mc:Fallback": self._begin_fallback, **on_start}
+        self._on_start |= dict.fromkeys(on_text, self._keep)
         self._on_end = {"mc:AlternateContent": self._end_forms, **on_end}
+        self._on_end |= {name: partial(self._pass_text, take) for name, take in on_text.items()}
         self._hidden_names = frozenset(hidden)
         self._hidden = 0
         self._forms: list[int] = []
@@ -75,18 +84,16 @@ class XmlEvents:
         parser.Parse(b"", True)
         yield
 
-    def keep(self, _: Attributes) -> None:
-        """Keep the text that follows. This is for the beginning of an element."""
-        self._kept = []
-
-    def kept(self) -> str:
-        """Return the text since `keep`."""
-        text, self._kept = "".join(self._kept or ()), None
-        return text
-
     def hide(self) -> None:
         """Leave out the rest of the element that just began."""
         self._hidden = 1
+
+    def _keep(self, _: Attributes) -> None:
+        self._kept = []
+
+    def _pass_text(self, take: Callable[[str], None]) -> None:
+        text, self._kept = "".join(self._kept or ()), None
+        take(text)
 
     def _element_begins(self, name: str, attributes: Attributes) -> None:
         name = short(name)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from gnod.ingest.formats.pdf.opening import opened
+from gnod.ingest.formats.pdf import opened
 from gnod.ingest.reading.converter import FileContent
 from gnod.ingest.reading.result import ConversionFailed, Member
 from gnod.ingest.reading.unpacking import LARGEST_MEMBER, check_depth

@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import chain
 
-from gnod.ingest.formats.pdf.plain_text import DIVIDED
+from gnod.ingest.formats.pdf.page_text import DIVIDED
 
 _PAGE = "\f"
 # A divided word and what follows it up to the next space. A capital letter may begin another word. Words are tried from

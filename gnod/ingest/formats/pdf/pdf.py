@@ -9,15 +9,15 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from gnod.ingest.formats.pdf import HEADER, opened
 from gnod.ingest.formats.pdf.annotations import Annotated, annotated, members, xfa_texts
 from gnod.ingest.formats.pdf.flow import readable
-from gnod.ingest.formats.pdf.opening import HEADER, opened
-from gnod.ingest.formats.pdf.plain_text import plain_text
+from gnod.ingest.formats.pdf.page_text import plain_text
 from gnod.ingest.formats.pdf.text_layer import is_garbage, is_picture
 from gnod.ingest.formats.pdf.titles import title_of
 from gnod.ingest.reading.converter import Converter, FileContent
 from gnod.ingest.reading.parts import Parts
-from gnod.ingest.reading.result import ConversionFailed, Converted, no_members, too_long
+from gnod.ingest.reading.result import ConversionFailed, Converted, authorship, no_members, too_long
 from gnod.ingest.reading.versions import versioned
 
 # Stop after this many pages in a row that PDFium cannot load: a file can claim a million.
@@ -131,14 +131,11 @@ def _nothing_found(count: int, pages: _Pages, refusal: str | None) -> Conversion
 
 
 def _metadata(info: dict[str, str]) -> dict[str, object]:
-    found: dict[str, object] = {}
-    if author := " ".join(info.get("Author", "").split()):
-        found["author"] = author
+    date = None
     if match := _DATE.match(info.get("CreationDate", "")):
-        year, month, day = map(int, match.groups())
         with contextlib.suppress(ValueError):  # some programs write a year of five digits
-            found["date"] = dt.date(year, month, day).isoformat()
-    return found
+            date = dt.date(*map(int, match.groups())).isoformat()
+    return authorship(" ".join(info.get("Author", "").split()), date)
 
 
 PDF = Converter(

@@ -13,15 +13,19 @@ from collections.abc import Iterator
 from itertools import accumulate, pairwise
 from typing import NamedTuple
 
-from gnod.ingest.formats.office.before2007.ole import Streams
 from gnod.ingest.formats.office.blocks import Blocks, trimmed
-from gnod.ingest.formats.office.openxml.package import remark
+from gnod.ingest.formats.office.ole import Streams
+from gnod.ingest.formats.office.package import remark
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, password_protected
 from gnod.ingest.reading.legacy_encodings import legacy_encoding
 from gnod.ingest.reading.result import Converted
 
 _ENCRYPTED, _SECOND_TABLE, _IN_PIECES = 0x100, 0x200, 0x04
 _COMPRESSED = 0x40000000
+# Places in the header of a document (FIB): the lengths of the stories, then the tables of the pieces, of the properties
+# of characters, and of those of paragraphs. The last two are not read in documents of Word 6 and 95.
+_NEW, _OLD = 0xA5EC, 0xA5DC
+_PLACES = {_NEW: (0x4C, 0x1A2, 0xFA, 0x102), _OLD: (0x34, 0x160, 0, 0)}
 _PAGE = 512
 _HEADINGS = range(1, 10)  # the numbers of the styles Heading 1 to 9 are the same in all documents
 _DELETED, _HIDDEN, _IN_TABLE, _ROW_END = 0x0800, 0x083C, 0x2416, 0x2417
@@ -31,18 +35,6 @@ _PARAGRAPH = re.compile("([^\r\x07\x0c]*)([\r\x07\x0c]|\\Z)")
 _LEFT_OUT = "\0"
 _CONTROLS = dict.fromkeys(range(32)) | {9: " ", 10: "\n", 11: "\n", 14: "\n", 30: "-"}
 _SAMPLE = 64 * 1024
-
-
-class _Layout(NamedTuple):
-    """Where the header of a document (FIB) says how long the stories are, and where the tables are. 0: it has none."""
-
-    lengths: int
-    pieces: int
-    characters: int = 0
-    paragraphs: int = 0
-
-
-_LAYOUTS = {0xA5EC: _Layout(0x4C, 0x1A2, 0xFA, 0x102), 0xA5DC: _Layout(0x34, 0x160)}
 
 
 class _TextPiece(NamedTuple):
@@ -65,10 +57,8 @@ class _Run(NamedTuple):
 
 def _read(content: FileContent) -> Converted:
     streams = Streams(content)
-    document = _Document(streams)
-    title, metadata = streams.properties()
-    markdown = document.markdown(content.max_characters)
-    return Converted(markdown=markdown, converter="doc/1", title=title, metadata=metadata)
+    markdown = _Document(streams).markdown(content.max_characters)
+    return streams.finished(Converted(markdown=markdown, converter="doc/1"))
 
 
 class _Document:
@@ -80,17 +70,17 @@ class _Document:
             kind, _, _, _, _, flags = struct.unpack_from("<6H", data)
             if flags & _ENCRYPTED:
                 raise password_protected()
-            layout = _LAYOUTS[kind]
-            is_new = layout.characters > 0
+            lengths_at, pieces_at, characters_at, paragraphs_at = _PLACES[kind]
+            is_new = kind == _NEW
             table = streams.read("1Table" if flags & _SECOND_TABLE else "0Table") if is_new else data
-            self._lengths = [max(0, length) for length in struct.unpack_from("<8i", data, layout.lengths)]
-            pieces = _pieces(self._part(table, layout.pieces), is_new) if is_new or flags & _IN_PIECES else []
+            self._lengths = [max(0, length) for length in struct.unpack_from("<8i", data, lengths_at)]
+            pieces = _pieces(self._part(table, pieces_at), is_new) if is_new or flags & _IN_PIECES else []
             (start,) = struct.unpack_from("<I", data, 0x18)
             self._pieces = pieces or [_TextPiece(0, sum(self._lengths), start, 1)]
             self._encoding = "cp1252" if is_new else legacy_encoding(self._sample())
             self._starts = [piece.start for piece in self._pieces]
-            paragraphs = self._part(table, layout.paragraphs) if is_new else b""
-            characters = self._part(table, layout.characters) if is_new else b""
+            paragraphs = self._part(table, paragraphs_at) if is_new else b""
+            characters = self._part(table, characters_at) if is_new else b""
         except (struct.error, KeyError) as error:
             raise streams.damaged("its text cannot be found") from error
         self._paragraphs = sorted(self._runs(paragraphs, 13))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
 from gnod.ingest.formats.office.xml_events import Attributes, Element
 
@@ -42,33 +42,34 @@ class ParagraphStyle:
                 self.number = value
 
 
-class Styles:
-    """The styles of paragraphs, from `word/styles.xml`. `defined`: the elements of that part."""
+STYLE_ELEMENTS = ("w:style", "w:name", "w:basedOn", "w:outlineLvl", "w:ilvl", "w:numId")
 
-    NAMES = ("w:style", "w:name", "w:basedOn", "w:outlineLvl", "w:ilvl", "w:numId")
 
-    def __init__(self, defined: Iterable[Element]) -> None:
-        self._styles: dict[str, ParagraphStyle] = {}
-        style = ParagraphStyle()
-        for name, found, _ in defined:
-            if name == "w:style":
-                style = self._styles[found.get("w:styleId", "")] = ParagraphStyle()
-            else:
-                style.take(name, found)
+def styles_of(defined: Iterable[Element]) -> dict[str, ParagraphStyle]:
+    """Return the styles of paragraphs by their identifiers, from the elements of `word/styles.xml`."""
+    styles: dict[str, ParagraphStyle] = {}
+    style = ParagraphStyle()
+    for name, found, _ in defined:
+        if name == "w:style":
+            style = styles[found.get("w:styleId", "")] = ParagraphStyle()
+        else:
+            style.take(name, found)
+    return styles
 
-    def resolved(self, identifier: str, own: ParagraphStyle) -> ParagraphStyle:
-        """Return what holds for a paragraph of a style, with what it says itself."""
-        found = ParagraphStyle(own.name, "", own.outline, own.number, own.level)
-        for _ in range(_LONGEST_CHAIN):
-            if not identifier:
-                break
-            style = self._styles.get(identifier, ParagraphStyle(name=identifier))
-            if found.outline is None:
-                found.outline = _outline(style)
-            if found.number is None:
-                found.number, found.level = style.number, style.level if found.level is None else found.level
-            identifier = style.based_on
-        return found
+
+def resolved(styles: Mapping[str, ParagraphStyle], identifier: str, own: ParagraphStyle) -> ParagraphStyle:
+    """Return what holds for a paragraph of a style, with what it says itself."""
+    found = replace(own)
+    for _ in range(_LONGEST_CHAIN):
+        if not identifier:
+            break
+        style = styles.get(identifier, ParagraphStyle(name=identifier))
+        if found.outline is None:
+            found.outline = _outline(style)
+        if found.number is None:
+            found.number, found.level = style.number, style.level if found.level is None else found.level
+        identifier = style.based_on
+    return found
 
 
 def _outline(style: ParagraphStyle) -> int | None:
@@ -85,12 +86,6 @@ class _Level:
     text: str = ""
 
 
-@dataclass
-class _List:
-    levels: dict[int, _Level] = field(default_factory=dict)
-    linked_style: str = ""
-
-
 class Numbering:
     """The lists of a document, from `word/numbering.xml`, and how far each one has counted. `defined`: the elements of
     that part."""
@@ -101,8 +96,9 @@ class Numbering:
     )
 
     def __init__(self, defined: Iterable[Element]) -> None:
-        self._lists: dict[str, _List] = {}
-        self._named: dict[str, _List] = {}
+        self._lists: dict[str, dict[int, _Level]] = {}
+        self._links: dict[str, str] = {}  # lists that have the levels of a style
+        self._named: dict[str, dict[int, _Level]] = {}
         self._numbers: dict[str, str] = {}
         self._starts: dict[tuple[str, int], int] = {}
         self._counts: dict[str, dict[int, int]] = {}
@@ -110,18 +106,21 @@ class Numbering:
         self._define(defined)
 
     def _define(self, defined: Iterable[Element]) -> None:
-        a_list, level, number, override = _List(), _Level(), "", 0
+        identifier = number = ""
+        levels: dict[int, _Level] = {}
+        level, override = _Level(), 0
         for name, found, _ in defined:
             value = found.get("w:val", "")
             match name:
                 case "w:abstractNum":
-                    a_list = self._lists[found.get("w:abstractNumId", "")] = _List()
+                    identifier = found.get("w:abstractNumId", "")
+                    levels = self._lists[identifier] = {}
                 case "w:numStyleLink":
-                    a_list.linked_style = value
+                    self._links[identifier] = value
                 case "w:styleLink":
-                    self._named[value] = a_list
+                    self._named[value] = levels
                 case "w:lvl":
-                    level = a_list.levels[_digit(found.get("w:ilvl", ""))] = _Level()
+                    level = levels[_digit(found.get("w:ilvl", ""))] = _Level()
                 case "w:start":
                     level.start = _digit(value, 1)
                 case "w:numFmt":
@@ -130,7 +129,7 @@ class Numbering:
                     level.text = value
                 case "w:num":
                     number = found.get("w:numId", "")
-                    a_list = _List()  # levels that follow belong to this number
+                    levels = {}  # those that follow belong to this number
                 case "w:abstractNumId":
                     self._numbers[number] = value
                 case "w:lvlOverride":
@@ -141,15 +140,14 @@ class Numbering:
     def label(self, number: str, level: int) -> str:
         """Count one more paragraph of a list, and return its label; "" where it has none."""
         key = self._numbers.get(number)
-        found = self._lists.get(key) if key is not None else None
-        if key is None or found is None:
+        if key is None or key not in self._lists:
             return ""
-        found = self._named.get(found.linked_style, found)
+        found = self._named.get(self._links.get(key, ""), self._lists[key])
         counts = self._counts.setdefault(key, {})
         if number not in self._begun:
             self._begun.add(number)
             counts.update({at: start - 1 for (num, at), start in self._starts.items() if num == number})
-        shape = found.levels.get(level, _Level())
+        shape = found.get(level, _Level())
         counts[level] = counts.get(level, shape.start - 1) + 1
         for deeper in [each for each in counts if each > level]:
             del counts[deeper]
@@ -157,8 +155,8 @@ class Numbering:
             return BULLET
         return _PLACE.sub(lambda place: self._shown(found, counts, int(place[1]) - 1), shape.text).strip()
 
-    def _shown(self, found: _List, counts: dict[int, int], level: int) -> str:
-        shape = found.levels.get(level, _Level())
+    def _shown(self, found: dict[int, _Level], counts: dict[int, int], level: int) -> str:
+        shape = found.get(level, _Level())
         return _counted(counts.setdefault(level, shape.start), shape.form)
 
 

@@ -1,4 +1,4 @@
-"""What Office files that are zips of XML parts have in common: parts, the relations between them, properties.
+"""What Office files that are zips of XML parts have in common: parts, the relations between them, properties, pictures.
 
 A part that cannot be read is left out, and the document says so. The formats themselves are in modules of their own.
 """
@@ -18,9 +18,9 @@ from xml.parsers import expat
 
 import msgspec
 
-from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, Elements, End, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, Element, Elements, End, XmlEvents
 from gnod.ingest.reading.converter import FileContent
-from gnod.ingest.reading.result import ConversionFailed, Converted
+from gnod.ingest.reading.result import MAX_PAGES, ConversionFailed, Converted, authorship
 from gnod.ingest.reading.unpacking import UNREADABLE_MEMBER, check_unpacked, damage
 
 _CHUNK_BYTES = 1 << 16
@@ -30,6 +30,11 @@ _PROPERTY = re.compile(
     rb"<(dc:title|dc:creator|dcterms:created|meta:initial-creator|meta:creation-date)\b[^<>]*>([^<]+)<"
 )
 _PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|document\d*|word document)\Z", re.I)
+# Previews of the whole file do not match.
+_PICTURE = re.compile(r"(?!docProps/|Thumbnails/).*\.(?:png|jpe?g|tiff?|webp|bmp)", re.I)
+_MAX_PICTURE_BYTES = 100_000_000
+# Smaller files are bullets and logos.
+_MIN_PICTURE_BYTES = 2_000
 _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
@@ -154,10 +159,8 @@ class _Remarks(XmlEvents):
     def __init__(self) -> None:
         names = ("x:comment", "x:threadedComment", "p:cm", "powerpoint:cm", "powerpoint:reply")
         texts = ("x:t", "a:t", "x:text", "p:text")
-        begin: dict[str, Begin] = dict.fromkeys(names, self._begin)
-        ends: dict[str, End] = dict.fromkeys(names, self._end)
-        ends |= dict.fromkeys(texts, self._end_text) | {"a:p": lambda: self._write("\n")}
-        super().__init__(begin | dict.fromkeys(texts, self.keep), ends, ["x:rPh"])
+        ends: dict[str, End] = {**dict.fromkeys(names, self._end), "a:p": lambda: self._write("\n")}
+        super().__init__(dict.fromkeys(names, self._begin), ends, ["x:rPh"], on_text=dict.fromkeys(texts, self._write))
         self.found: list[tuple[str, str, list[str]]] = []
         self._open: list[list[str]] = []
 
@@ -168,9 +171,6 @@ class _Remarks(XmlEvents):
 
     def _end(self) -> None:
         self._open.pop()
-
-    def _end_text(self) -> None:
-        self._write(self.kept())
 
     def _write(self, text: str) -> None:
         if self._open:
@@ -195,9 +195,8 @@ def with_properties(converted: Converted, xml: bytes) -> Converted:
     if title and _PLACEHOLDER_TITLE.match(title):
         title = None
     author = found.get("meta:initial-creator") or found.get("dc:creator")
-    named = {"author": author, "date": found.get("dcterms:created") or found.get("meta:creation-date")}
-    metadata: dict[str, object] = {key: value for key, value in named.items() if value}
-    return msgspec.structs.replace(converted, title=title or None, metadata=metadata)
+    date = found.get("dcterms:created") or found.get("meta:creation-date")
+    return msgspec.structs.replace(converted, title=title or None, metadata=authorship(author, date))
 
 
 def unescaped(text: str) -> str:
@@ -217,3 +216,35 @@ def is_on(value: str | None) -> bool:
 
 def _part(name: str) -> str:
     return name.replace("\\", "/").lstrip("/").lower()
+
+
+def _pictures(data: bytes) -> list[str]:
+    """Return the names of the pictures in a file, in an order that stays the same."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            found = [
+                member.filename
+                for member in archive.infolist()
+                if _MIN_PICTURE_BYTES <= member.file_size <= _MAX_PICTURE_BYTES and _PICTURE.fullmatch(member.filename)
+            ]
+    except UNREADABLE_MEMBER:
+        return []
+    return sorted(found, key=lambda name: (len(name), name))
+
+
+def embedded_picture(data: bytes, number: int) -> bytes:
+    """Return the bytes of a picture, numbered from 1. Raises ConversionFailed."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            return archive.read(_pictures(data)[number - 1])
+    except (*UNREADABLE_MEMBER, LookupError) as error:
+        raise ConversionFailed("corrupt", f"Picture {number} in the file is damaged.") from error
+
+
+def recognised(content: FileContent) -> dict[str, str]:
+    """Return what was recognised in the pictures, by name; the others are noted."""
+    if not content.scans.wanted:
+        return {}
+    pictures = _pictures(content.data)
+    found = {name: content.scans.text(number) for number, name in enumerate(pictures[: 2 * MAX_PAGES], 1)}
+    return {name: text for name, text in found.items() if text}

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from gnod.ingest.formats.office import metafile
 from gnod.ingest.formats.office.number_format import general, number, number_format
-from gnod.ingest.formats.office.openxml.package import Package, unescaped
+from gnod.ingest.formats.office.package import Package, unescaped
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, End, XmlEvents
 
 # Names of files, addresses, and descriptions that Office itself wrote
@@ -26,10 +26,12 @@ _UNTITLED = "Chart Title"
 class Paragraphs(XmlEvents):
     """The paragraphs of shapes, one line each."""
 
-    def __init__(self, on_start: Mapping[str, Begin] | None = None, on_end: Mapping[str, End] | None = None) -> None:
-        starts = {"a:t": self.keep, "a:br": lambda _: self._write(" ")}
-        ends = {"a:t": lambda: self._write(self.kept()), "a:p": self._end_paragraph}
-        super().__init__(starts | dict(on_start or {}), ends | dict(on_end or {}))
+    def __init__(self, on_start: Mapping[str, Begin] = {}, on_end: Mapping[str, End] = {}) -> None:
+        super().__init__(
+            {"a:br": lambda _: self._write(" "), **on_start},
+            {"a:p": self._end_paragraph, **on_end},
+            on_text={"a:t": self._write},
+        )
         self.lines: list[str] = []
         self._paragraph: list[str] = []
 

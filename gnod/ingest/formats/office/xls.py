@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from gnod.ingest.formats.office.before2007.encrypted import decrypted
-from gnod.ingest.formats.office.before2007.ole import Streams
 from gnod.ingest.formats.office.blocks import without_blanks
 from gnod.ingest.formats.office.number_format import LOCAL_DATES, number_format
-from gnod.ingest.formats.office.openxml.package import remark
+from gnod.ingest.formats.office.ole import Streams, decrypted
+from gnod.ingest.formats.office.package import remark
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text, unreadable
 from gnod.ingest.reading.converter import Converter, FileContent, ole_with, starts_with
 from gnod.ingest.reading.result import Converted
@@ -40,10 +39,10 @@ def _read(content: FileContent) -> Converted:
         data = Streams(plain).read("Workbook", "Book")
     book = _OldBook(_with_known_version(data), content)
     converted = from_sheets(book.sheets(), content.max_characters, "xls")
-    title, metadata = streams.properties() if streams else (None, {})
-    damaged = f"The file is damaged: {', '.join(book.unread)} cannot be read."
-    left_out = {"corrupt": damaged} if book.unread else {}
-    return msgspec.structs.replace(converted, title=title, metadata=metadata, left_out=left_out)
+    if book.unread:
+        damaged = f"The file is damaged: {', '.join(book.unread)} cannot be read."
+        converted = msgspec.structs.replace(converted, left_out={"corrupt": damaged})
+    return streams.finished(converted) if streams else converted
 
 
 def _with_known_version(data: bytes) -> bytes:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from gnod.ingest.formats.office import drawings
 from gnod.ingest.formats.office.blocks import trimmed
-from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.package import Package
+from gnod.ingest.formats.office.package import Package
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted

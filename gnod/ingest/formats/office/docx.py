@@ -7,11 +7,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gnod.ingest.formats.office import embedded
+from gnod.ingest.formats.office import drawings
 from gnod.ingest.formats.office.blocks import Blocks, trimmed
-from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.numbering import BULLET, Numbering, ParagraphStyle, Styles
-from gnod.ingest.formats.office.openxml.package import Package, is_on, remark
+from gnod.ingest.formats.office.numbering import (
+    BULLET,
+    STYLE_ELEMENTS,
+    Numbering,
+    ParagraphStyle,
+    resolved,
+    styles_of,
+)
+from gnod.ingest.formats.office.package import Package, is_on, recognised, remark
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.result import ConversionFailed, Converted
@@ -26,7 +32,7 @@ def _read(content: FileContent) -> Converted:
     story = _Story(package, package.start, content.max_characters)
     package.read(package.start, story)
     story.add_rest()
-    pictures = [*drawings.pictures(package, package.start), *embedded.texts(content).values()]
+    pictures = [*drawings.pictures(package, package.start), *recognised(content).values()]
     markdown = "\n\n".join(filter(str.strip, [story.blocks.markdown, *pictures]))
     return package.finished(Converted(markdown=markdown, converter="docx/1"))
 
@@ -45,7 +51,7 @@ class _Story(XmlEvents):
     """The text of the main part, or of one with notes or a header. A text box comes before its paragraph."""
 
     blocks: Blocks
-    _styles: Styles
+    _styles: dict[str, ParagraphStyle]
     _numbering: Numbering
 
     def __init__(self, package: Package, part: str, max_characters: int, main: _Story | None = None) -> None:
@@ -56,8 +62,6 @@ class _Story(XmlEvents):
                 "w:pStyle": self._set_style,
                 "w:vanish": self._vanish,
                 "w:r": lambda _: self._show(),
-                "w:t": self.keep,
-                "m:t": self.keep,
                 "w:tab": lambda _: self._write("\t"),
                 "w:ptab": lambda _: self._write("\t"),
                 "w:br": lambda _: self._write("\n"),
@@ -87,19 +91,18 @@ class _Story(XmlEvents):
             {
                 "w:p": self._end_paragraph,
                 "w:r": self._show,
-                "w:t": self._end_text,
-                "m:t": self._end_text,
                 "w:hyperlink": self._end_link,
                 "w:tbl": lambda: self.blocks.end_table(),
             },
             _HIDDEN,
+            on_text=dict.fromkeys(("w:t", "m:t"), lambda text: self._write(text.replace("\n", " "))),
         )
         self.blocks = Blocks(max_characters)
         self.notes: dict[str, tuple[str, Blocks]] = {}
         self._package = package
         self._max_characters = max_characters
         self._relations = package.relations(part)
-        self._styles = main._styles if main else Styles(self._elements("styles", Styles.NAMES))
+        self._styles = main._styles if main else styles_of(self._elements("styles", STYLE_ELEMENTS))
         self._numbering = main._numbering if main else Numbering(self._elements("numbering", Numbering.NAMES))
         self._notes: dict[str, dict[str, tuple[str, Blocks]]] = {}
         self._paragraphs: list[_Paragraph] = []
@@ -149,9 +152,6 @@ class _Story(XmlEvents):
         if self._paragraphs:
             self._paragraphs[-1].style = found.get("w:val", "")
 
-    def _end_text(self) -> None:
-        self._write(self.kept().replace("\n", " "))
-
     def _show(self) -> None:
         self._is_shown = True
 
@@ -174,7 +174,7 @@ class _Story(XmlEvents):
         paragraph = self._paragraphs.pop()
         self._is_shown = True
         if text := trimmed("".join(paragraph.text)):
-            self._add(text, self._styles.resolved(paragraph.style, paragraph.own))
+            self._add(text, resolved(self._styles, paragraph.style, paragraph.own))
         for each in paragraph.after:
             self.blocks.paragraph(each)
 

@@ -1,13 +1,16 @@
-"""The characters of a PDF page, and where they are on the page as it is shown."""
+"""What is shown of files: the characters of a PDF page and where they are, and the pictures in a note."""
 
 from __future__ import annotations
 
 import pytest
+from PIL import Image
 
 from gnod.ingest.formats.pdf.page_text import Rect, read_page
-from gnod.ingest.reading.layers import runs_of
+from gnod.ingest.formats.pdf.shown import shown_picture
+from gnod.ingest.reading.layers import PictureRead, runs_of
 from gnod.ingest.reading.result import ConversionFailed
 from tests.pdf_files import page_of_text, pdf
+from tests.pictures import encoded
 
 # Helvetica of 10 points: a box has 10.5 above its lower edge, of which 2 are below the line.
 WORD = b"BT /F1 10 Tf 150 600 Td (word) Tj ET"
@@ -73,3 +76,44 @@ def test_runs_end_at_lines_and_wide_gaps() -> None:
     assert [round(run.left) for run in runs] == [72, 272, 72]
     assert all(run.left < run.right and run.top < run.bottom for run in runs)
     assert list(runs_of("", [])) == []
+
+
+# ---- pictures in a note: what stays as it is, what becomes smaller, and what is refused with a reason
+
+SVG = '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script>x</script></svg>'
+
+
+@pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
+def test_what_browsers_show_stays_as_it_is(kind: str) -> None:
+    data = encoded(Image.new("RGB", (30, 20), "red"), kind=kind)
+    assert shown_picture(data, is_svg=False) == PictureRead(mime=f"image/{kind.lower()}", data=data)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_an_svg_stays_as_it_is(encoding: str) -> None:
+    data = SVG.encode(encoding)
+    assert shown_picture(data, is_svg=True) == PictureRead(mime="image/svg+xml", data=data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("size", "kind"), [((5000, 4000), "PNG"), ((30, 20), "BMP"), ((30, 20), "TIFF")])
+def test_others_become_jpeg(size: tuple[int, int], kind: str) -> None:
+    shown = shown_picture(encoded(Image.new("RGB", size, "red"), kind=kind), is_svg=False)
+    assert (shown.mime, shown.data[:2]) == ("image/jpeg", b"\xff\xd8")
+
+
+@pytest.mark.parametrize(
+    ("data", "is_svg", "reason"),
+    [
+        (SVG.encode() + b" " * 2_000_000, True, "The SVG has 2.0 MB; at most 2 MB are shown."),
+        (b"root:x:0:0", True, "The file is not an SVG."),
+        (b"root:x:0:0", False, "The image is damaged: its header cannot be read."),
+        (b"", False, "The image is damaged: its header cannot be read."),
+        (pdf(["text"]), False, "The image is damaged: its header cannot be read."),
+        (encoded(Image.new("1", (20_000, 20_000))), False, "The image has 400 megapixels; at most 120 are read."),
+    ],
+)
+def test_what_is_not_shown_has_a_reason(data: bytes, is_svg: bool, reason: str) -> None:
+    with pytest.raises(ConversionFailed) as failed:
+        shown_picture(data, is_svg=is_svg)
+    assert failed.value.message == reason

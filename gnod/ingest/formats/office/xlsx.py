@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
 
+from gnod.ingest.formats.office import drawings
 from gnod.ingest.formats.office.number_format import LOCAL_DATES, number
-from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.package import Package, unescaped
+from gnod.ingest.formats.office.package import Package, unescaped
 from gnod.ingest.formats.office.sheets import Cells, Sheet, definition, from_sheets, header_text
-from gnod.ingest.formats.office.xml_events import Attributes, Begin, XmlEvents
+from gnod.ingest.formats.office.xml_events import Attributes, XmlEvents
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.result import Converted
 
@@ -78,15 +78,15 @@ class _Strings(XmlEvents):
     """The texts that cells share. How to read Japanese ones aloud is left out."""
 
     def __init__(self) -> None:
-        super().__init__({"x:si": self._begin, "x:t": self.keep}, {"x:t": self._end_text}, ["x:rPh"])
+        super().__init__({"x:si": self._begin}, {}, ["x:rPh"], on_text={"x:t": self._add})
         self.found: list[str] = []
 
     def _begin(self, _: Attributes) -> None:
         self.found.append("")
 
-    def _end_text(self) -> None:
+    def _add(self, text: str) -> None:
         if self.found:
-            self.found[-1] += unescaped(self.kept())
+            self.found[-1] += unescaped(text)
 
 
 def _codes(package: Package) -> Iterator[str]:
@@ -108,11 +108,13 @@ class _Rows(XmlEvents):
     """The rows of one sheet that are read so far, and the headers and footers of its pages."""
 
     def __init__(self, strings: list[str], cells: Cells) -> None:
-        starts: dict[str, Begin] = {"x:row": self._begin_row, "x:c": self._begin_cell}
-        starts |= dict.fromkeys(("x:f", "x:v", "x:t"), self.keep)
-        ends = {"x:c": self._end_cell, "x:f": self._end_formula, "x:v": self._end_value, "x:t": self._end_text}
-        headers: dict[str, Begin] = dict.fromkeys(_HEADERS, self.keep)
-        super().__init__(starts | headers, ends | dict.fromkeys(headers, self._end_header), ["x:rPh", "x:extLst"])
+        texts = {"x:f": self._take_formula, "x:v": self._take_value, "x:t": self._add_text}
+        super().__init__(
+            {"x:row": self._begin_row, "x:c": self._begin_cell},
+            {"x:c": self._end_cell},
+            ["x:rPh", "x:extLst"],
+            on_text=texts | dict.fromkeys(_HEADERS, self._add_header),
+        )
         self.headers: list[str] = []
         self._strings = strings
         self._cells = cells
@@ -139,14 +141,14 @@ class _Rows(XmlEvents):
         reference = _REFERENCE.fullmatch(found.get("r", ""))
         self._at = _column(reference[1]) if reference else self._at + 1
 
-    def _end_formula(self) -> None:
-        self._formula = self.kept()
+    def _take_formula(self, text: str) -> None:
+        self._formula = text
 
-    def _end_value(self) -> None:
-        self._value = self.kept()
+    def _take_value(self, text: str) -> None:
+        self._value = text
 
-    def _end_text(self) -> None:
-        self._value += unescaped(self.kept())
+    def _add_text(self, text: str) -> None:
+        self._value += unescaped(text)
 
     def _end_cell(self) -> None:
         text = self._shown()
@@ -172,8 +174,8 @@ class _Rows(XmlEvents):
         # A program that does not calculate leaves the result out.
         return value or (f"={self._formula}" if self._formula else "")
 
-    def _end_header(self) -> None:
-        if (text := header_text(self.kept())) and text not in self.headers:
+    def _add_header(self, written: str) -> None:
+        if (text := header_text(written)) and text not in self.headers:
             self.headers.append(text)
 
 

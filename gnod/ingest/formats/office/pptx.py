@@ -6,10 +6,9 @@ prompts in their placeholders ("Click to edit") are shown on no slide.
 
 from __future__ import annotations
 
-from gnod.ingest.formats.office import embedded
+from gnod.ingest.formats.office import drawings
 from gnod.ingest.formats.office.blocks import Blocks
-from gnod.ingest.formats.office.openxml import drawings
-from gnod.ingest.formats.office.openxml.package import Package, is_on
+from gnod.ingest.formats.office.package import Package, is_on, recognised
 from gnod.ingest.formats.office.xml_events import Attributes
 from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.parts import Parts
@@ -23,12 +22,12 @@ _SLIDES = r"ppt/slides/slide\d+\.xml"
 
 def _read(content: FileContent) -> Converted:
     package = Package(content, "ppt/presentation.xml")
-    pictures = embedded.texts(content)
+    pictures = recognised(content)
     slides = Parts("slide", content.max_characters)
     deck = _Deck(package)
     for number, part in enumerate(deck.slides, start=1):
-        recognised = [pictures[name] for name in package.related(part, "image") if name in pictures]
-        slides.add("\n\n".join([deck.text(part, slides.left), *recognised]), number)
+        texts = [pictures[name] for name in package.related(part, "image") if name in pictures]
+        slides.add("\n\n".join([deck.text(part, slides.left), *texts]), number)
     return package.finished(Converted(markdown=slides.markdown, converter="pptx/1", locations=slides.locations))
 
 
