@@ -85,7 +85,7 @@ def test_several_at_once(machine: Machine) -> None:
     machine.ok("init", str(machine.notes))
     watch(machine)
     wrong: list[str] = []
-    threads = [threading.Thread(target=ask, args=(machine, f"client{n}", 60, wrong)) for n in range(4)]
+    threads = [threading.Thread(target=ask, args=(machine, f"client{n}", 24, wrong)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -74,15 +74,6 @@ def test_it_is_a_valid_openrpc_document_and_an_invalid_one_is_detected() -> None
         assert not validator.is_valid(document), (where, name)
 
 
-@pytest.mark.slow
-def test_every_schema_is_valid() -> None:
-    parts = [*DOCUMENT["components"]["schemas"].values()]
-    for method in DOCUMENT["methods"]:
-        parts += [param["schema"] for param in method["params"]]
-    for part in parts:
-        jsonschema.Draft202012Validator.check_schema(part)
-
-
 def test_notifications_are_described() -> None:
     described = {each["name"]: each for each in DOCUMENT["x-notifications"]}
     assert set(described) == {"$/cancelRequest", "$/progress", "index.changed"}

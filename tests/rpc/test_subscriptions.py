@@ -311,14 +311,10 @@ async def test_bad_parameters(short_tmp: Path) -> None:
 
 async def test_states_are_sent_at_intervals_and_only_when_they_change(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
-        await asyncio.sleep(0.5)
         begun = await subscribe(client)
-        for _ in range(20):
+        for _ in range(40):  # for longer than an interval: the same state would be sent again
             daemon.services.subscriptions.wake()
             await asyncio.sleep(0.02)
-        with pytest.raises(TimeoutError):
-            async with asyncio.timeout(0.6):
-                await client.receive()
         daemon.notes.rename(daemon.notes.with_name("elsewhere"))
         await daemon.sync()
         freshness = begun["state"]["freshness"]
