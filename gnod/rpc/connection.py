@@ -105,7 +105,7 @@ class RpcConnection:
         dispatcher: Dispatcher,
         stats: Stats,
         limits: ConnectionLimits,
-        held_by_all: Callable[[], int] | None = None,
+        held_by_all: Callable[[], int],
         *,
         is_reserved: bool = False,
     ) -> None:
@@ -117,7 +117,7 @@ class RpcConnection:
         self._dispatcher = dispatcher
         self._stats = stats
         self._limits = limits
-        self._held_by_all = held_by_all or self.held_bytes
+        self._held_by_all = held_by_all
         self._framer = Framer(limits.message_bytes)
         self._notifications = NotificationSender(writer, self._framer)
         self._running: set[_Running] = set()
