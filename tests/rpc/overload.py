@@ -72,7 +72,7 @@ class OverloadedMachine(Machine):
         assert answer["result"]["hits"][0]["path"] == "deploy.md"
 
     def connections(self) -> int:
-        return sum(each.laddr == str(self.socket) for each in self.process.net_connections("unix"))
+        return sum(str(each.laddr) == str(self.socket) for each in self.process.net_connections("unix"))
 
     def vitals(self) -> tuple[int, int, int]:
         """Return how many connections, files and threads there are. Pipes are left out: those to workers stay until
