@@ -106,8 +106,8 @@ def first_file(places: IndexPaths, path: Path, flags: int) -> int:
         return private_file(path, flags)
     except OSError as error:
         raise StorageFailed(
-            f"gnod cannot write to {path.parent} ({error.strerror}): make that folder writable for you, or set"
-            " GNO_DATA_DIR to another folder"
+            f"gnod cannot write to {path} ({error.strerror}): make its folder writable for you, or set GNO_DATA_DIR to"
+            " another folder"
         ) from error
 
 

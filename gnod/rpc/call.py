@@ -12,7 +12,7 @@ import msgspec
 
 from gnod.errors import LimitExceeded, RequestCancelled
 from gnod.protocol.base import ProgressParams, ProgressToken, ProgressValue, Result
-from gnod.protocol.framing import Framer, Framing, encode
+from gnod.protocol.framing import Framer, encode
 from gnod.protocol.jsonrpc import encode_call
 
 T = TypeVar("T")
@@ -165,7 +165,7 @@ class NotificationSender:
         await self._writer.drain()
 
     def send(self, method: str, params: Result) -> None:
-        self._writer.write(encode(encode_call(method, params), self._framer.framing or Framing.LINES))
+        self._writer.write(encode(encode_call(method, params), self._framer.framing))
 
     def abort(self) -> None:
         """Cut the connection, so that the client notices that notifications have ended."""
