@@ -148,7 +148,6 @@ def test_a_small_model_is_called_only_if_it_is_asked_for(answering: Machine) -> 
     assert "--generate" in answer["no_model_reason"]
     assert answer["notes"] == []
     assert answer["quotes"][0]["text"] == "The kitten is called Miso."
-    assert answer["took_ms"] < 5000
     assert ask(answering, QUESTION, "--no-generate")["reason"] == "not_wanted"
 
 
