@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,19 @@ class Daemon:
         await self.services.freshness.refresh(["notes", "work"])
 
     def put(self, *paths: str, text: str = "# Note\n") -> None:
-        """Index documents whose files nobody has seen, and say so, as a sync would."""
+        """Index documents, and say so, as a sync would. They have no files. Of a folder that is gone they are kept, even
+        by a walk after a standstill of the machine."""
+        if self.notes.exists():
+            self.notes.rmdir()
 
         def work(connection: Any) -> None:
             for path in paths:
                 at = collections.id_of(connection, "notes")
                 writing.put(connection, at, path, prepared(text, path), now=0.0)
 
+        self.change(work)
+
+    def change(self, work: Callable[[Any], object]) -> None:
         self.services.database.submit_write(work).result()
         self.services.subscriptions.wake()
 
@@ -186,9 +192,9 @@ async def test_a_clock_below_the_floor_gets_everything(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         daemon.put("a.md", "b.md")
         seen = (await subscribe(client))["clock"]
-        await daemon.sync()  # both have no file
+        daemon.change(lambda c: writing.remove(c, collections.id_of(c, "notes"), ["a.md", "b.md"]))
         daemon.put("c.md")
-        daemon.services.database.submit_write(maintenance.purge).result()
+        daemon.change(maintenance.purge)
         async with await daemon.client() as other:
             begun = await subscribe(other, since=seen)
             assert (begun["reset"], begun["clock"]) == (True, 0)
@@ -207,8 +213,7 @@ async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path)
             writing.remove(connection, at, ["b.md"])
             maintenance.purge(connection)
 
-        daemon.services.database.submit_write(come_and_go).result()
-        daemon.services.subscriptions.wake()
+        daemon.change(come_and_go)
         changed = await next_changes(client)
         assert (changed["reset"], paths(changed)) == (True, ["a.md"])
         daemon.put("c.md")
@@ -220,8 +225,6 @@ async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path)
 async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         await subscribe(client)
-        # These documents have no files. Of a folder that is gone they are kept, also by a walk after a standstill.
-        daemon.notes.rmdir()
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         named = [f"{'long' * 40}/{n:05}.md" for n in range(9000)]
         for at in range(0, len(named), 1000):
