@@ -45,8 +45,8 @@ class Daemon:
         await self.services.freshness.refresh(["notes", "work"])
 
     def put(self, *paths: str, text: str = "# Note\n") -> None:
-        """Index documents, and say so, as a sync would. They have no files. Of a folder that is gone they are kept, even
-        by a walk after a standstill of the machine."""
+        """Index documents, and say so, as a sync would. They have no files: where the folder is gone, they are kept by a
+        walk after a standstill of the machine, too."""
         if self.notes.exists():
             self.notes.rmdir()
 
