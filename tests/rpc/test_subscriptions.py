@@ -45,8 +45,8 @@ class Daemon:
         await self.services.freshness.refresh(["notes", "work"])
 
     def put(self, *paths: str, text: str = "# Note\n") -> None:
-        """Index documents, and say so, as a sync would. They have no files: where the folder is gone, they are kept by a
-        walk after a standstill of the machine, too."""
+        """Index documents, and say so, as a sync would. They have no files: where the folder is gone, a walk after a
+        standstill of the machine keeps them."""
         if self.notes.exists():
             self.notes.rmdir()
 
