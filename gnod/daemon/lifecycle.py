@@ -44,8 +44,9 @@ _log = logging.getLogger(__name__)
 class Control:
     """Requests to stop the daemon, to reopen its index or to replace its program. For the event loop's thread.
 
-    A caller is a part of what will be closed, so a request returns at once; `serve` carries it out. `stopping` is set
-    by the first `stop`, `force` by the second signal, even after `daemon.shutdown`, and `hangup` by SIGHUP.
+    A caller is a part of what will be closed, so a request returns at once; `serve` carries it out. `requested` is
+    set by each, `stopping` by the first `stop`, `force` by the second signal, even after `daemon.shutdown`, and `hangup`
+    by SIGHUP.
     """
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class Control:
         self.hangup = asyncio.Event()
         self.is_replacing = False
         self._is_signalled = False
-        self._requested = asyncio.Event()
+        self.requested = asyncio.Event()
         self._befores: list[Callable[[], None]] = []
 
     def take_signals(self) -> None:
@@ -72,7 +73,7 @@ class Control:
     def stop(self) -> None:
         """End the daemon after the requests in flight."""
         self.stopping.set()
-        self._requested.set()
+        self.requested.set()
 
     def reopen(self, before: Callable[[], None] | None = None) -> None:
         """Close everything that has the index open, run `before` in a thread, and start again.
@@ -83,23 +84,19 @@ class Control:
         """
         if before is not None:
             self._befores.append(before)
-        self._requested.set()
+        self.requested.set()
 
     def replace(self) -> None:
         """Close everything as `reopen` does, and execute the installed gnod in this process."""
         self.is_replacing = True
-        self._requested.set()
-
-    async def requested(self) -> None:
-        """Wait for a request."""
-        await self._requested.wait()
+        self.requested.set()
 
     async def run_befores(self) -> None:
         """Run the functions requested so far, while the index is closed."""
         befores, self._befores = self._befores, []
-        self._requested.clear()
+        self.requested.clear()
         if self.stopping.is_set():
-            self._requested.set()
+            self.requested.set()
         for before in befores:
             try:
                 await asyncio.to_thread(before)
@@ -214,7 +211,7 @@ class _Served:
             stack.callback(keeping.cancel)
             self._notifier.ready(self._status)
             on_ready()
-            await self._control.requested()
+            await self._control.requested.wait()
             if self._control.stopping.is_set():
                 self._notifier.stopping()
             else:
