@@ -44,9 +44,9 @@ _log = logging.getLogger(__name__)
 class Control:
     """Requests to stop the daemon, to reopen its index or to replace its program. For the event loop's thread.
 
-    A caller is a part of what will be closed, so a request returns at once; `serve` carries it out. `requested` is
-    set by each, `stopping` by the first `stop`, `force` by the second signal, even after `daemon.shutdown`, and `hangup`
-    by SIGHUP.
+    A caller is a part of what will be closed, so a request returns at once; `serve` carries it out. Each sets
+    `requested`, the first `stop` sets `stopping`, the second signal `force`, even after `daemon.shutdown`, and SIGHUP
+    `hangup`.
     """
 
     def __init__(self) -> None:
