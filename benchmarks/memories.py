@@ -27,10 +27,10 @@ import psutil
 
 from benchmarks.nearest import like_real
 from benchmarks.throwaway import percentile
-from gnod.__main__ import SWITCH_S
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.models import ModelFactory, ModelService
+from gnod.daemon.process_settings import SWITCH_S
 from gnod.memory.memories import Memories, checked
 from gnod.memory.recalling.keywords import keywords, lookup_words
 from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth

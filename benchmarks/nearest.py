@@ -22,7 +22,7 @@ import numpy as np
 import psutil
 
 from benchmarks.throwaway import percentile
-from gnod.daemon.allocator import give_memory_back
+from gnod.daemon.process_settings import give_memory_back
 from gnod.search.meaning import candidate_documents
 from gnod.search.meaning import vector_search as vector
 from gnod.search.meaning.vector_matrix import Floats

@@ -21,7 +21,7 @@ import psutil
 
 from benchmarks.throwaway import Throwaway
 
-_IMPORTS = "import time, gnod.__main__, gnod.daemon.composition, gnod.daemon.allocator; print(time.process_time())"
+_IMPORTS = "import time, gnod.__main__, gnod.daemon.composition; print(time.process_time())"
 
 
 def started(daemon: Throwaway) -> tuple[float, float]:

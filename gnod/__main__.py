@@ -22,15 +22,6 @@ from gnod import paths
 from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, GnoError, IndexLocked
 
 EXIT_INTERRUPTED = 130
-# A search releases the interpreter at each step of SQLite, some dozens of times, and waits this long to get it back
-# from a thread that walks over a hundred thousand files. With Python's own 5 ms, that would take a quarter of a second.
-SWITCH_S = 0.0005
-# OpenBLAS's threads wait actively for some 20 ms after each product, on the processor that the embedding model needs. A
-# product of a query with 40,000 vectors takes 5 ms in one thread. Read when NumPy is imported; children inherit it.
-_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-# Python looks for unreachable cycles after this many new objects. A search makes some thousands, and leaves none. With
-# Python's own 700, that took 2 % of a search, and ten milliseconds of one in a hundred.
-_COLLECTED_FROM = 5000
 LOG_LEVELS = ("debug", "info", "warning", "error")
 
 
@@ -102,26 +93,18 @@ def _bench(request: str) -> int:
 
 def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> int:
     # Import them here, so that --help and a mistyped option do not need them.
-    import gc
+    from gnod.daemon import process_settings
 
-    os.environ.setdefault(*_ONE_THREAD)
-    gc.disable()  # imported objects stay: collections during the imports take a sixth of their time, and find nothing
+    process_settings.before_imports()
     import asyncio
     import logging
 
-    from gnod.daemon import allocator, composition, logs, notify, open_files
+    from gnod.daemon import composition, logs, notify
     from gnod.daemon.lifecycle import serve
     from gnod.ingest.files.unreadable import refuse_downloads
-    from gnod.private import restrict_umask
 
-    restrict_umask()
+    process_settings.after_imports()
     refuse_downloads()
-    gc.freeze()
-    gc.set_threshold(_COLLECTED_FROM)
-    gc.enable()
-    allocator.give_memory_back()
-    open_files.raise_limit()
-    sys.setswitchinterval(SWITCH_S)
     notifier = notify.from_environment()
     logs.configure(places.log_file, log_level or "info", sys.stderr if sys.stderr.isatty() else None)
     log = logging.getLogger("gnod")

@@ -11,9 +11,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-from gnod.errors import Refused
+from gnod.errors import Refused, StorageFailed
 from gnod.folders import others_write
-from gnod.paths import IndexPaths
+from gnod.paths import IndexPaths, check_owner
 from gnod.peer import is_trusted, user
 
 _FOLDER = 0o700
@@ -97,10 +97,24 @@ def users_umask() -> int:
     return _users_umask
 
 
-def prepare(places: IndexPaths) -> None:
+def first_file(places: IndexPaths, path: Path, flags: int) -> int:
+    """Open a file with which a daemon starts, as `private_file`, in folders that are there and private from then on.
+    Raises StorageFailed, or Refused."""
+    check_owner(places)
+    try:
+        _prepare(places)
+        return private_file(path, flags)
+    except OSError as error:
+        raise StorageFailed(
+            f"gnod cannot write to {path} ({error.strerror}): make its folder writable for you, or set GNO_DATA_DIR to"
+            " another folder"
+        ) from error
+
+
+def _prepare(places: IndexPaths) -> None:
     """Create the data folder, and close those of gnod's folders that another version or umask left open to others.
 
-    A folder that the user named keeps its mode: it may hold other things. Raises OSError, or Refused.
+    A folder that the user named keeps its mode: it may hold other things.
     """
     logs = places.log_file.parent
     private_folder(places.data_dir)

@@ -139,8 +139,12 @@ as_user gnoctl service status
 step 'upgrade'
 make_package 99.0
 install_package 99.0
-finds search zebra
+for _ in {1..60}; do  # the daemon replaces itself half a minute after the last file was written
+    [[ $(version) == 99.0 ]] && break
+    sleep 2
+done
 [[ $(version) == 99.0 ]] || fail "the old daemon runs on: $(version)"
+finds search zebra
 
 step 'purge'
 in_tried apt-get purge -qq -y gnod >"$place/purge.log" 2>&1

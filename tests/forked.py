@@ -226,10 +226,10 @@ def _run_gnoctl(daemons: socket.socket) -> None:
 
 
 def _import_gnod() -> None:
-    import gnod.daemon.allocator
     import gnod.daemon.composition
     import gnod.daemon.lifecycle
-    import gnod.daemon.notify  # noqa: F401
+    import gnod.daemon.notify
+    import gnod.daemon.process_settings  # noqa: F401
 
 
 def _run_gnod() -> None:

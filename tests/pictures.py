@@ -1,8 +1,10 @@
-"""Pictures of text, drawn with the fonts of this machine."""
+"""Pictures of text, drawn with the fonts of this machine; and one that claims a size."""
 
 from __future__ import annotations
 
 import io
+import struct
+import zlib
 from pathlib import Path
 
 import pytest
@@ -33,3 +35,13 @@ def encoded(*pages: Image.Image, kind: str = "PNG") -> bytes:
     more = {"save_all": True, "append_images": pages[1:]} if len(pages) > 1 else {}
     pages[0].save(buffer, kind, **more)
     return buffer.getvalue()
+
+
+def png_header(width: int, height: int) -> bytes:
+    """A picture of a few bytes that claims a size."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")

@@ -16,8 +16,7 @@ from msgspec import Raw
 
 from gnod.client.connection import REOPEN_POLL_S, REOPEN_TIMEOUT_S, OnProgress, decode, is_lost
 from gnod.client.opening import places_of
-from gnod.client.patience import pauses_s, waiting
-from gnod.client.shortcuts import Shortcuts
+from gnod.client.shortcuts import Shortcuts, pauses_s, waiting
 from gnod.client.wire import Wire, open_wire
 from gnod.errors import Details, IndexReopening, Unavailable, UsageError
 from gnod.paths import IndexPaths

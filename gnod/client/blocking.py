@@ -15,8 +15,7 @@ from weakref import WeakSet
 
 from gnod.client.connection import Connection, OnProgress, is_lost
 from gnod.client.opening import connect_or_start, places_of
-from gnod.client.patience import pauses_s, waiting
-from gnod.client.shortcuts import Shortcuts
+from gnod.client.shortcuts import Shortcuts, pauses_s, waiting
 from gnod.errors import GnoError, Unavailable, UsageError
 from gnod.paths import IndexPaths
 from gnod.protocol.base import Params, Result

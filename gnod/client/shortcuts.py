@@ -1,7 +1,7 @@
-"""Shortcuts for common methods: `client.search("kayak", limit=5)`. Declared once, for both clients.
+"""What both clients know of the methods: how long to wait, whether to repeat, and shortcuts for the common ones.
 
-A shortcut takes the fields of the parameters' struct, so type checkers and editors know every name and type. It returns
-the method's result; `AsyncClient` returns a coroutine.
+A shortcut (`client.search("kayak", limit=5)`) takes the fields of the parameters' struct, so type checkers and editors
+know every name and type. It returns the method's result; `AsyncClient` returns a coroutine.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Coroutine
 from typing import Any, Generic, ParamSpec, Protocol, TypeVar, overload
 
+from gnod.client.connection import REPEAT_PAUSES_S, OnProgress
 from gnod.protocol import documents as d
 from gnod.protocol import evidence as e
 from gnod.protocol import index as i
 from gnod.protocol import memory as m
 from gnod.protocol import search as s
-from gnod.protocol.base import Params, Result
+from gnod.protocol.base import Params, ProgressValue, Result
+from gnod.protocol.methods import LONG_S, METHODS, SHORT_S
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=Result)
@@ -69,3 +71,20 @@ class Shortcuts:
     status = Shortcut("index.status", i.IndexStatusParams, i.IndexStatusResult)
     sync = Shortcut("index.sync", i.IndexSyncParams, i.IndexSyncResult)
     why = Shortcut("index.why", i.IndexWhyParams, i.IndexWhyResult)
+
+
+def pauses_s(method: str) -> tuple[float, ...]:
+    """Return the pauses before a call is repeated after its connection was lost; empty if it must not be repeated."""
+    known = METHODS.get(method)
+    return REPEAT_PAUSES_S if known is not None and known.is_repeatable else ()
+
+
+def waiting(method: str, timeout_s: float | None, on_progress: OnProgress | None) -> tuple[float, OnProgress | None]:
+    """Return the seconds to wait between two messages, and who gets the progress: what takes long must tell of it."""
+    known = METHODS.get(method)
+    limit_s = known.limit_s if known is not None else SHORT_S
+    return timeout_s or limit_s, on_progress or (_ignore if limit_s == LONG_S else None)
+
+
+def _ignore(_: ProgressValue) -> None:
+    pass

@@ -16,8 +16,8 @@ from gnod import errors
 from gnod.client.connection import Connection
 from gnod.client.opening import START_TIMEOUT_S, connect_now
 from gnod.lock_holder import holder_of
-from gnod.paths import IndexPaths, check_owner, resolve
-from gnod.private import prepare, private_file
+from gnod.paths import IndexPaths, resolve
+from gnod.private import first_file, private_file
 from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
 
@@ -137,21 +137,10 @@ def _ask(connection: Connection) -> tuple[Connection, int] | None:
 
 def _startup_log(places: IndexPaths) -> Path:
     """Return the file for what the daemon prints before its log is open, and when it crashes."""
-    check_owner(places)
     log = places.log_file.with_name(f"gnod-{places.index}.start.log")
-    try:
-        prepare(places)
-        descriptor = private_file(log, os.O_WRONLY | os.O_CREAT)
-        try:
-            if os.fstat(descriptor).st_size > MAX_STARTUP_LOG_BYTES:
-                os.ftruncate(descriptor, 0)
-        finally:
-            os.close(descriptor)
-    except OSError as error:
-        raise errors.StorageFailed(
-            f"gnod cannot write to {log.parent} ({error.strerror}): make that folder writable for you, or set"
-            " GNO_DATA_DIR to another folder"
-        ) from error
+    with open(first_file(places, log, os.O_WRONLY | os.O_CREAT), "ab") as file:  # noqa: PTH123
+        if file.tell() > MAX_STARTUP_LOG_BYTES:
+            file.truncate(0)
     return log
 
 

@@ -119,10 +119,7 @@ class ComposedServices:
     freshness: FreshnessService
     subscriptions: Subscriptions
     closing: contextlib.AsyncExitStack
-
-    @property
-    def shutdown_grace_s(self) -> float:
-        return _SHUTDOWN_GRACE_S
+    shutdown_grace_s: float = _SHUTDOWN_GRACE_S
 
     async def reload(self) -> None:
         await self.configuration.reload()
@@ -159,11 +156,10 @@ async def start(
     except DatabaseCorrupt:
         _log.exception("index.damaged")
         await asyncio.to_thread(damage.renew, places.database)
-        return await opened()
     except OutdatedDatabase as error:
         _log.warning("index.outdated", extra={"fields": {"reason": error.message}})
         await asyncio.to_thread(damage.renew, places.database, "outdated")
-        return await opened()
+    return await opened()
 
 
 async def _start(

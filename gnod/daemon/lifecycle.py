@@ -42,22 +42,38 @@ _log = logging.getLogger(__name__)
 
 
 class Control:
-    """Requests to stop the daemon or to reopen its index. To be used in the event loop's thread.
+    """Requests to stop the daemon, to reopen its index or to replace its program. For the event loop's thread.
 
-    A caller is a part of what will be closed, so a request returns at once; `serve` carries it out. `stopping` is set
-    by the first `stop`.
+    A caller is a part of what will be closed, so a request returns at once; `serve` carries it out. Each sets
+    `requested`, the first `stop` sets `stopping`, the second signal `force`, even after `daemon.shutdown`, and SIGHUP
+    `hangup`.
     """
 
     def __init__(self) -> None:
         self.stopping = asyncio.Event()
+        self.force = asyncio.Event()
+        self.hangup = asyncio.Event()
         self.is_replacing = False
-        self._requested = asyncio.Event()
+        self._is_signalled = False
+        self.requested = asyncio.Event()
         self._befores: list[Callable[[], None]] = []
+
+    def take_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGTERM, self._stop_by_signal)
+        loop.add_signal_handler(signal.SIGINT, self._stop_by_signal)
+        loop.add_signal_handler(signal.SIGHUP, self.hangup.set)
+
+    def _stop_by_signal(self) -> None:
+        if self._is_signalled:
+            self.force.set()
+        self._is_signalled = True
+        self.stop()
 
     def stop(self) -> None:
         """End the daemon after the requests in flight."""
         self.stopping.set()
-        self._requested.set()
+        self.requested.set()
 
     def reopen(self, before: Callable[[], None] | None = None) -> None:
         """Close everything that has the index open, run `before` in a thread, and start again.
@@ -68,23 +84,19 @@ class Control:
         """
         if before is not None:
             self._befores.append(before)
-        self._requested.set()
+        self.requested.set()
 
     def replace(self) -> None:
         """Close everything as `reopen` does, and execute the installed gnod in this process."""
         self.is_replacing = True
-        self._requested.set()
-
-    async def requested(self) -> None:
-        """Wait for a request."""
-        await self._requested.wait()
+        self.requested.set()
 
     async def run_befores(self) -> None:
         """Run the functions requested so far, while the index is closed."""
         befores, self._befores = self._befores, []
-        self._requested.clear()
+        self.requested.clear()
         if self.stopping.is_set():
-            self._requested.set()
+            self.requested.set()
         for before in befores:
             try:
                 await asyncio.to_thread(before)
@@ -128,13 +140,13 @@ async def serve(
     notifier = notifier or Notifier()
     stats = Stats(manager=notifier.manager)
     control = Control()
-    signals = _Signals(control)
+    control.take_signals()
     async with AsyncExitStack() as stack:
         left = handed_over(os.environ)
         lock = stack.enter_context(index_lock(places, left.lock if left else None))
         stack.callback(_log.info, "daemon.stopped")
         listening = stack.enter_context(listening_socket(places, left))
-        served = _Served(places, lock, listening, stats, notifier, signals)
+        served = _Served(places, lock, listening, stats, notifier, control)
 
         # Feed it from now on: a program that replaces another one does so under a watchdog that is running already.
         feeding = asyncio.create_task(feed_watchdog(notifier, served.heartbeat))
@@ -151,9 +163,9 @@ async def serve(
             if services is None:
                 break
             await served.once(services, ready)
-            if signals.force.is_set():
+            if control.force.is_set():
                 return False
-            await _unless(signals.force, control.run_befores())
+            await _unless(control.force, control.run_befores())
             del services
             gc.collect()  # the services hold much memory in reference cycles
             if control.is_replacing and not control.stopping.is_set():
@@ -161,7 +173,7 @@ async def serve(
                 control.is_replacing = False
             ready = partial(_log.info, "index.reopened")
         notifier.stopping()  # notify it even while the index is being reopened
-    return not signals.force.is_set()
+    return not control.force.is_set()
 
 
 class _Served:
@@ -174,20 +186,20 @@ class _Served:
         listening: Listening,
         stats: Stats,
         notifier: Notifier,
-        signals: _Signals,
+        control: Control,
     ) -> None:
         self._status = f"serving index '{places.index}'"
         self._lock = lock
         self._listening = listening
         self._stats = stats
         self._notifier = notifier
-        self._signals = signals
+        self._control = control
         self._services: Services | None = None
 
     async def once(self, services: Services, on_ready: Callable[[], None]) -> None:
         """Serve until a stop or reopening is requested, and close the services."""
         async with AsyncExitStack() as stack:
-            stack.push_async_callback(_close, services, self._signals)
+            stack.push_async_callback(self._close, services)
             stack.callback(setattr, self, "_services", None)
             self._services = services
             reloading = asyncio.create_task(self._reload_on_hangup(services))
@@ -199,8 +211,8 @@ class _Served:
             stack.callback(keeping.cancel)
             self._notifier.ready(self._status)
             on_ready()
-            await self._signals.control.requested()
-            if self._signals.control.stopping.is_set():
+            await self._control.requested.wait()
+            if self._control.stopping.is_set():
                 self._notifier.stopping()
             else:
                 self._notifier.reloading("starting again")
@@ -217,6 +229,9 @@ class _Served:
         """The heartbeat of the services; without services, that of the event loop."""
         if self._services is not None:
             await self._services.heartbeat()
+
+    async def _close(self, services: Services) -> None:
+        await _unless(self._control.force, services.close())
 
     async def _listen(self, transport: Transport) -> None:
         if self._listening.is_lost():
@@ -241,17 +256,17 @@ class _Served:
                 reported = str(error)
 
     async def _drain(self, transport: Transport, grace_s: float) -> None:
-        is_stopping = self._signals.control.stopping.is_set()
-        if self._signals.control.is_replacing and not is_stopping:
+        is_stopping = self._control.stopping.is_set()
+        if self._control.is_replacing and not is_stopping:
             grace_s = GRACE_S
         _log.info("daemon.stopping" if is_stopping else "index.reopening", extra={"fields": {"grace_s": grace_s}})
         reopening = IndexReopening("the index is being reopened: try again in a moment")
-        await transport.close(grace_s, self._signals.force, None if is_stopping else reopening)
+        await transport.close(grace_s, self._control.force, None if is_stopping else reopening)
 
     async def _reload_on_hangup(self, services: Services) -> None:
         while True:
-            await self._signals.hangup.wait()
-            self._signals.hangup.clear()  # clear it first, so that a signal during the reload is not lost
+            await self._control.hangup.wait()
+            self._control.hangup.clear()  # clear it first, so that a signal during the reload is not lost
             self._notifier.reloading("reading the config")
             try:
                 await services.reload()
@@ -261,26 +276,6 @@ class _Served:
             except Exception:
                 _log.exception("reload.failed")
             self._notifier.ready(self._status)  # the daemon continues after a reload that failed
-
-
-class _Signals:
-    """The signals of the process. Even after `daemon.shutdown`, only the second signal forces the end."""
-
-    def __init__(self, control: Control) -> None:
-        self.control = control
-        self.force = asyncio.Event()
-        self.hangup = asyncio.Event()
-        self._is_stopping = False
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self._stop)
-        loop.add_signal_handler(signal.SIGINT, self._stop)
-        loop.add_signal_handler(signal.SIGHUP, self.hangup.set)
-
-    def _stop(self) -> None:
-        if self._is_stopping:
-            self.force.set()
-        self._is_stopping = True
-        self.control.stop()
 
 
 async def _unless(event: asyncio.Event, work: Awaitable[_T]) -> _T | None:
@@ -299,18 +294,6 @@ async def _unless(event: asyncio.Event, work: Awaitable[_T]) -> _T | None:
         interruption.cancel()
 
 
-async def _close(services: Services, signals: _Signals) -> None:
-    await _unless(signals.force, services.close())
-
-
 def _log_start(places: IndexPaths, stats: Stats) -> None:
-    fields = {
-        "version": gnod.__version__,
-        "pid": os.getpid(),
-        "index": places.index,
-        "socket": stats.socket,
-    }
+    fields = {"version": gnod.__version__, "pid": os.getpid(), "index": places.index, "socket": stats.socket}
     _log.info("daemon.started", extra={"fields": fields})
-
-
-_log = logging.getLogger(__name__)

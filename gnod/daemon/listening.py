@@ -11,7 +11,7 @@ import os
 import socket
 import stat
 from collections.abc import Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from gnod import folders
@@ -19,8 +19,6 @@ from gnod.daemon.replacing import HandedOver
 from gnod.errors import ForeignSocket, GnoError, IndexLocked, StorageFailed, UsageError
 from gnod.paths import IndexPaths, check_socket_path
 from gnod.private import private_folder
-
-Identity = tuple[int, int]
 
 _FIRST_PASSED = 3
 _OUR_NAME = "gnod"
@@ -92,22 +90,15 @@ def listening_socket(places: IndexPaths, left: HandedOver | None = None) -> Iter
     """Return the socket that the replaced program left, or that the service manager passed, or a new one, mode 0600.
     After the block, its file is removed, unless it is the manager's. Raises ForeignSocket if other users could replace
     it."""
-    listening = _left(places, left) if left else _passed_or_bound(places)
-    try:
+    if left is not None:
+        listening = Listening(places, Path(left.path), socket.socket(fileno=left.socket), owns_file=left.owns_file)
+    else:
+        check_socket_path(places.socket)
+        passed = _passed_socket(places.socket, os.environ)
+        bound = passed or _bound(places.socket, places)
+        listening = Listening(places, places.socket, bound, owns_file=passed is None)
+    with closing(listening):
         yield listening
-    finally:
-        listening.close()
-
-
-def _left(places: IndexPaths, left: HandedOver) -> Listening:
-    return Listening(places, Path(left.path), socket.socket(fileno=left.socket), owns_file=left.owns_file)
-
-
-def _passed_or_bound(places: IndexPaths) -> Listening:
-    check_socket_path(places.socket)
-    passed = _passed_socket(places.socket, os.environ)
-    bound = passed or _bound(places.socket, places)
-    return Listening(places, places.socket, bound, owns_file=passed is None)
 
 
 def _passed_socket(path: Path, environment: MutableMapping[str, str]) -> socket.socket | None:
@@ -205,7 +196,7 @@ def _bind(path: Path) -> socket.socket:
         raise
 
 
-def _identity(path: Path) -> Identity | None:
+def _identity(path: Path) -> tuple[int, int] | None:
     try:
         status = path.lstat()
     except OSError:

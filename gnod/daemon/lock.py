@@ -20,8 +20,8 @@ import gnod
 from gnod import lock_holder
 from gnod.errors import DaemonNotRunning, GnoError, IndexLocked, StorageFailed
 from gnod.lock_holder import Holder
-from gnod.paths import IndexPaths, check_owner
-from gnod.private import prepare, private_file
+from gnod.paths import IndexPaths
+from gnod.private import first_file
 
 # gnoctl takes the lock for a moment when it checks whether a daemon runs.
 PATIENCE_S = 0.2
@@ -66,7 +66,7 @@ def index_lock(places: IndexPaths, held: int | None = None) -> Iterator[IndexLoc
     `held`: the descriptor of a lock that this process holds already. A forked child would keep the lock: start workers
     with exec.
     """
-    descriptor = _open(places) if held is None else held
+    descriptor = first_file(places, places.lock_file, os.O_RDWR | os.O_CREAT) if held is None else held
     try:
         _acquire(descriptor, places)
         lock = IndexLock(descriptor)
@@ -79,18 +79,6 @@ def index_lock(places: IndexPaths, held: int | None = None) -> Iterator[IndexLoc
         lock.ends()
     finally:
         os.close(descriptor)
-
-
-def _open(places: IndexPaths) -> int:
-    check_owner(places)
-    try:
-        prepare(places)
-        return private_file(places.lock_file, os.O_RDWR | os.O_CREAT)
-    except OSError as error:
-        raise StorageFailed(
-            f"cannot open the lock file {places.lock_file} ({error.strerror}): make its folder writable for you, or set"
-            " GNO_DATA_DIR to another folder"
-        ) from error
 
 
 def _acquire(descriptor: int, places: IndexPaths) -> None:

@@ -107,12 +107,13 @@ class Replacement:
         self._replace()
 
     async def follow_upgrades(self) -> None:
-        """Replace this process some time after another version of gnod has been installed in its place."""
+        """Replace this process some time after another version of gnod has been installed in its place, or the same one
+        for another Python, which has its packages in another folder."""
         seen = _LOADED
         while True:
             await next_tick(CHECK_S)
             installed = _installed()
-            if installed in (None, seen) or not _has_settled():
+            if installed == seen or not _has_settled():
                 continue
             seen = installed
             try:
@@ -120,7 +121,7 @@ class Replacement:
             except Unavailable as error:
                 _log.warning("upgrade.broken", extra={"fields": {"message": error.message}})
                 continue
-            if version != gnod.__version__:
+            if version != gnod.__version__ or installed is None:
                 await self._replace_by(version, lambda _: None)
 
     def _not_to_be_cut_off(self) -> int:
@@ -145,18 +146,17 @@ def _installed_version() -> str:
 def _installed() -> tuple[int, int] | None:
     """Return what identifies the file of this package; None while it does not exist. Packages may set its mtime."""
     try:
-        status = Path(gnod.__file__).stat()
+        status = _PACKAGE.stat()
     except OSError:
         return None
     return status.st_ino, status.st_ctime_ns
 
 
 def _has_settled() -> bool:
-    try:
-        age_s = time.time() - Path(gnod.__file__).stat().st_ctime
-    except OSError:
-        return False
-    return not 0 <= age_s < SETTLED_S
+    """Return whether the file of this package was written, or removed from its folder, some time ago."""
+    found = next(path for path in (_PACKAGE, *_PACKAGE.parents) if path.exists())
+    return not 0 <= time.time() - found.stat().st_ctime < SETTLED_S
 
 
+_PACKAGE = Path(gnod.__file__)
 _LOADED = _installed()

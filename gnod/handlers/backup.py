@@ -13,8 +13,8 @@ from gnod.errors import InvalidParams, ShuttingDown
 from gnod.paths import IndexPaths
 from gnod.protocol.base import copied
 from gnod.protocol.index import IndexBackupParams, IndexBackupResult, IndexRestoreParams, IndexRestoreResult
-from gnod.rpc.dispatcher import Call, Handler, named
-from gnod.rpc.in_thread import in_thread
+from gnod.rpc.call import Call, in_thread
+from gnod.rpc.dispatcher import Handler, named
 from gnod.search.hybrid.budget import milliseconds_since
 from gnod.store.backup import backup, restore, staging
 from gnod.store.database import Database

@@ -27,11 +27,11 @@ class Framing(Enum):
     HEADERS = "headers"
 
 
-def encode(payload: bytes, framing: Framing) -> bytes:
-    """Return `payload` (one JSON text without newlines) as it is sent."""
-    if framing is Framing.LINES:
-        return payload + b"\n"
-    return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
+def encode(payload: bytes, framing: Framing | None) -> bytes:
+    """Return `payload` (one JSON text without newlines) as it is sent: as a line while the peer has not chosen."""
+    if framing is Framing.HEADERS:
+        return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
+    return payload + b"\n"
 
 
 class Framer:

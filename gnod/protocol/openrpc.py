@@ -63,7 +63,7 @@ def _any_value(_type: type) -> Schema:
 
 
 def _is_struct(method: Method) -> bool:
-    return issubclass(method.result, Result) if isinstance(method.result, type) else False
+    return isinstance(method.result, type) and issubclass(method.result, Result)
 
 
 def _method(method: Method, params: Schema) -> Schema:
@@ -127,23 +127,16 @@ def _framing() -> Schema:
 
 
 def _notifications() -> list[Schema]:
+    cancel = f"Cancel a request; the reply is error {errors.RequestCancelled.code}."
+    progress = "Progress of a request that has a progress_token."
+    changed = "Changes of the index, for a client that has called index.subscribe."
     return [
-        {
-            "name": jsonrpc.CANCEL_METHOD,
-            "direction": "to the daemon",
-            "summary": f"Cancel a request; the reply is error {errors.RequestCancelled.code}.",
-            "params": {"$ref": _REFERENCE.format(name=CancelParams.__name__)},
-        },
-        {
-            "name": jsonrpc.PROGRESS_METHOD,
-            "direction": "to the client",
-            "summary": "Progress of a request that has a progress_token.",
-            "params": {"$ref": _REFERENCE.format(name=ProgressParams.__name__)},
-        },
-        {
-            "name": CHANGED,
-            "direction": "to the client",
-            "summary": "Changes of the index, for a client that has called index.subscribe.",
-            "params": {"$ref": _REFERENCE.format(name=IndexChanged.__name__)},
-        },
+        _notification(jsonrpc.CANCEL_METHOD, "to the daemon", cancel, CancelParams),
+        _notification(jsonrpc.PROGRESS_METHOD, "to the client", progress, ProgressParams),
+        _notification(CHANGED, "to the client", changed, IndexChanged),
     ]
+
+
+def _notification(name: str, direction: str, summary: str, params: type[msgspec.Struct]) -> Schema:
+    reference = {"$ref": _REFERENCE.format(name=params.__name__)}
+    return {"name": name, "direction": direction, "summary": summary, "params": reference}

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
 from collections.abc import Callable, Coroutine
+from typing import Protocol, TypeVar
 
 import msgspec
 
-from gnod.errors import LimitExceeded
+from gnod.errors import LimitExceeded, RequestCancelled
 from gnod.protocol.base import ProgressParams, ProgressToken, ProgressValue, Result
-from gnod.protocol.framing import Framer, Framing, encode
+from gnod.protocol.framing import Framer, encode
 from gnod.protocol.jsonrpc import encode_call
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+# The arguments are the stage, what is done, and the total.
+OnProgress = Callable[[str, int, int | None], None]
 
 PROGRESS_INTERVAL_S = 0.05
 # The maximum length of the text that waits for a slow client. If more waits, streaming ends; the reply has all of it.
@@ -91,6 +99,34 @@ class Call:
             del self._waiting[0]
 
 
+class Work(Protocol[T_co]):
+    def __call__(self, *, on_progress: OnProgress) -> T_co: ...
+
+
+async def in_thread(work: Work[T], call: Call, *, unit: str) -> T:
+    """Run `work(on_progress=…)` in a thread. After a cancelled request its next report raises; its end is awaited.
+    `unit` of the progress."""
+    loop = asyncio.get_running_loop()
+    is_cancelled = threading.Event()
+
+    def on_progress(stage: str, done: int, total: int | None) -> None:
+        if is_cancelled.is_set():
+            raise RequestCancelled("cancelled")
+        loop.call_soon_threadsafe(call.progress, ProgressValue(stage=stage, done=done, total=total, unit=unit))
+
+    task = asyncio.ensure_future(asyncio.to_thread(work, on_progress=on_progress))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        is_cancelled.set()
+        while not task.done():
+            # A client that cancels a request and then disconnects cancels it twice.
+            with contextlib.suppress(asyncio.CancelledError):
+                await asyncio.wait({task})
+        task.exception()  # this marks it as retrieved
+        raise
+
+
 MAX_TASKS = 16
 
 
@@ -129,7 +165,7 @@ class NotificationSender:
         await self._writer.drain()
 
     def send(self, method: str, params: Result) -> None:
-        self._writer.write(encode(encode_call(method, params), self._framer.framing or Framing.LINES))
+        self._writer.write(encode(encode_call(method, params), self._framer.framing))
 
     def abort(self) -> None:
         """Cut the connection, so that the client notices that notifications have ended."""

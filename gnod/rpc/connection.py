@@ -21,7 +21,7 @@ from gnod.errors import Busy, GnoError, IndexReopening, InvalidRequest, LimitExc
 from gnod.peer import peer_is_gone
 from gnod.protocol import jsonrpc
 from gnod.protocol.base import CancelParams, ProgressParams
-from gnod.protocol.framing import MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, Framer, Framing, encode
+from gnod.protocol.framing import MAX_MESSAGE_BYTES, MAX_REQUEST_BYTES, Framer, encode
 from gnod.rpc.call import Call, NotificationSender
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
@@ -105,7 +105,7 @@ class RpcConnection:
         dispatcher: Dispatcher,
         stats: Stats,
         limits: ConnectionLimits,
-        held_by_all: Callable[[], int] | None = None,
+        held_by_all: Callable[[], int],
         *,
         is_reserved: bool = False,
     ) -> None:
@@ -117,7 +117,7 @@ class RpcConnection:
         self._dispatcher = dispatcher
         self._stats = stats
         self._limits = limits
-        self._held_by_all = held_by_all or self.held_bytes
+        self._held_by_all = held_by_all
         self._framer = Framer(limits.message_bytes)
         self._notifications = NotificationSender(writer, self._framer)
         self._running: set[_Running] = set()
@@ -155,7 +155,7 @@ class RpcConnection:
         """Tell the client, before the connection is closed. It takes this for the answer to a request that was not
         read."""
         if not self._writer.transport.is_closing() and not self._reader.at_eof():
-            self._writer.write(encode(jsonrpc.encode_error(None, reason), self._framer.framing or Framing.LINES))
+            self._writer.write(encode(jsonrpc.encode_error(None, reason), self._framer.framing))
 
     def held_bytes(self) -> int:
         """Return how much is kept for this client: half received, in flight, or not yet read."""
@@ -303,7 +303,7 @@ class RpcConnection:
         """Write one message. Raises ConnectionError when the client is gone or does not read."""
         if self._writer.transport.is_closing():
             raise ConnectionResetError("the connection is closed")
-        self._writer.write(encode(payload, self._framer.framing or Framing.LINES))
+        self._writer.write(encode(payload, self._framer.framing))
         try:
             async with asyncio.timeout(self._limits.write_timeout_s):
                 await self._writer.drain()
@@ -317,7 +317,7 @@ class RpcConnection:
         if transport.is_closing() or transport.get_write_buffer_size() > PROGRESS_ROOM_BYTES:
             return False
         message = jsonrpc.encode_call(jsonrpc.PROGRESS_METHOD, params)
-        self._writer.write(encode(message, self._framer.framing or Framing.LINES))
+        self._writer.write(encode(message, self._framer.framing))
         return True
 
     async def _finish_deliveries(self) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import gnod
 from gnod.__main__ import exit_status, main
-from gnod.daemon import open_files
+from gnod.daemon import process_settings
 from gnod.daemon.notify import LAUNCHD, SYSTEMD
 from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, ConfigInvalid, IndexLocked, StorageFailed
 
@@ -66,15 +66,15 @@ def test_launchd_is_not_asked_to_start_it_again_where_that_cannot_help() -> None
     ],
 )
 def test_the_limit_of_open_files_is_only_raised(soft: int, hard: int, wanted: int) -> None:
-    assert open_files.wanted(soft, hard) == wanted
+    assert process_settings.file_limit(soft, hard) == wanted
 
 
 def test_the_daemon_may_open_more_files_than_a_shell() -> None:
     program = (
-        "import resource\nfrom gnod.daemon import open_files\nof = resource.RLIMIT_NOFILE\n"
-        "resource.setrlimit(of, (256, resource.getrlimit(of)[1]))\nopen_files.raise_limit()\n"
+        "import resource\nfrom gnod.daemon import process_settings\nof = resource.RLIMIT_NOFILE\n"
+        "resource.setrlimit(of, (256, resource.getrlimit(of)[1]))\nprocess_settings.raise_file_limit()\n"
         "print(*resource.getrlimit(of))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     soft, hard = map(int, done.stdout.split())
-    assert soft == open_files.wanted(256, hard) > 256
+    assert soft == process_settings.file_limit(256, hard) > 256

@@ -7,9 +7,12 @@ import json
 import signal
 import socket
 import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from gnod.client import AsyncClient
 from gnod.client.connection import connect
@@ -70,48 +73,49 @@ def test_a_connection_during_reopening_is_served_afterwards() -> None:
             assert "result" in call(late, "daemon.status")
 
 
-def test_a_request_in_flight_is_answered_within_the_grace_period() -> None:
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Daemon]:
+    """A daemon that is reopened again and again."""
     with daemon() as served:
-        with served.connection() as stream:
-            send(stream, "doctor.run")
-            served.hears("nap begun")
-            assert "result" in served.call("index.cleanup")
-            assert json.loads(stream.readline())["result"] == {"stopping": False}
-            assert json.loads(stream.readline())["error"]["data"]["kind"] == "index_reopening"
-            assert stream.readline() == b"", "the connection belongs to what was closed"
-        hears_closing(served, "before")
-        assert "result" in served.call("daemon.status")
+        yield served
 
 
-def test_a_request_that_outlasts_reopening_may_be_retried() -> None:
-    with daemon() as served:
-        with served.connection() as stream:
-            send(stream, "index.sync")
-            served.hears("sync begun")
-            assert "result" in served.call("index.cleanup")
-            error = json.loads(stream.readline())["error"]
-            assert error["data"]["kind"] == "shutting_down"
-            assert "reopened" in error["message"]
-        served.hears("sync cancelled")
-        hears_closing(served, "before")
-        assert "result" in served.call("daemon.status")
+def test_a_request_in_flight_is_answered_within_the_grace_period(shared: Daemon) -> None:
+    with shared.connection() as stream:
+        send(stream, "doctor.run")
+        shared.hears("nap begun")
+        assert "result" in shared.call("index.cleanup")
+        assert json.loads(stream.readline())["result"] == {"stopping": False}
+        assert json.loads(stream.readline())["error"]["data"]["kind"] == "index_reopening"
+        assert stream.readline() == b"", "the connection belongs to what was closed"
+    hears_closing(shared, "before")
+    assert "result" in shared.call("daemon.status")
 
 
-def test_what_raises_before_stops_neither_the_next_nor_the_start() -> None:
-    with daemon() as served:
-        reopen(served, "index.resume")
-        served.hears("the second")
-        assert "result" in served.call("daemon.status")
+def test_a_request_that_outlasts_reopening_may_be_retried(shared: Daemon) -> None:
+    with shared.connection() as stream:
+        send(stream, "index.sync")
+        shared.hears("sync begun")
+        assert "result" in shared.call("index.cleanup")
+        error = json.loads(stream.readline())["error"]
+        assert error["data"]["kind"] == "shutting_down"
+        assert "reopened" in error["message"]
+    shared.hears("sync cancelled")
+    hears_closing(shared, "before")
+    assert "result" in shared.call("daemon.status")
 
 
-def test_two_at_once_are_one_closing_with_both_in_their_order() -> None:
-    with daemon() as served:
-        reopen(served, "index.pause")
-        served.hears("the first")
-        served.hears("the second")
-        assert "result" in served.call("daemon.status")
-        served.signal(signal.SIGTERM)
-        served.ends_with(CLOSING, "closed", "clean")
+def test_what_raises_before_stops_neither_the_next_nor_the_start(shared: Daemon) -> None:
+    reopen(shared, "index.resume")
+    shared.hears("the second")
+    assert "result" in shared.call("daemon.status")
+
+
+def test_two_at_once_are_one_closing_with_both_in_their_order(shared: Daemon) -> None:
+    reopen(shared, "index.pause")
+    shared.hears("the first")
+    shared.hears("the second")
+    assert "result" in shared.call("daemon.status")
 
 
 def test_asked_for_during_the_start_it_comes_after_it() -> None:
@@ -120,37 +124,36 @@ def test_asked_for_during_the_start_it_comes_after_it() -> None:
         assert "result" in served.call("daemon.status")
 
 
-def test_new_clients_do_not_notice_it() -> None:
-    with daemon() as served:
-        finished = threading.Event()
+def test_new_clients_do_not_notice_it(shared: Daemon) -> None:
+    finished = threading.Event()
 
-        def call_until_finished() -> int:
-            calls = 0
-            while not finished.is_set():
-                with connect(served.places) as connection:
-                    connection.call("daemon.status", NoParams(), DaemonStatusResult)
-                calls += 1
-            return calls
+    def call_until_finished() -> int:
+        calls = 0
+        while not finished.is_set():
+            with connect(shared.places) as connection:
+                connection.call("daemon.status", NoParams(), DaemonStatusResult)
+            calls += 1
+        return calls
 
-        async def call_until_finished_in_a_loop() -> int:
-            calls = 0
-            while not finished.is_set():
-                async with AsyncClient(served.places, start=False) as client:
-                    await client.call("daemon.status", NoParams(), DaemonStatusResult)
-                calls += 1
-            return calls
+    async def call_until_finished_in_a_loop() -> int:
+        calls = 0
+        while not finished.is_set():
+            async with AsyncClient(shared.places, start=False) as client:
+                await client.call("daemon.status", NoParams(), DaemonStatusResult)
+            calls += 1
+        return calls
 
-        with ThreadPoolExecutor() as threads:
-            answered = [threads.submit(call_until_finished) for _ in range(3)]
-            answered.append(threads.submit(lambda: asyncio.run(call_until_finished_in_a_loop())))
-            try:
-                for _ in range(30):
-                    with connect(served.places) as connection:
-                        connection.call("index.cleanup", NoParams(), DaemonShutdownResult)
-                    hears_closing(served, "before")
-            finally:
-                finished.set()
-        assert all(each.result() for each in answered)
+    with ThreadPoolExecutor() as threads:
+        answered = [threads.submit(call_until_finished) for _ in range(3)]
+        answered.append(threads.submit(lambda: asyncio.run(call_until_finished_in_a_loop())))
+        try:
+            for _ in range(30):
+                with connect(shared.places) as connection:
+                    connection.call("index.cleanup", NoParams(), DaemonShutdownResult)
+                hears_closing(shared, "before")
+        finally:
+            finished.set()
+    assert all(each.result() for each in answered)
 
 
 def test_a_signal_during_reopening_ends_it_after_the_work_before() -> None:

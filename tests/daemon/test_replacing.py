@@ -109,18 +109,3 @@ async def test_it_waits_for_requests_that_would_be_cut_off_and_for_no_others() -
 
 def _ends_with(numbers: list[int], last: int) -> bool:
     return numbers[-1:] == [last]
-
-
-@pytest.mark.slow
-async def test_a_restart_that_is_given_up_replaces_nothing() -> None:
-    replaced = asyncio.Event()
-    stats = Stats(in_flight={1: "models.pull"})
-    waited = list[int]()
-    asked = asyncio.create_task(Replacement(stats, replaced.set).when_idle(waited.append))
-    await until(lambda: waited)
-    asked.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await asked
-    stats.in_flight.clear()
-    await asyncio.sleep(0.3)
-    assert not replaced.is_set()

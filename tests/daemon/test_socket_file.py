@@ -172,7 +172,7 @@ def test_a_lost_socket_is_bound_again(
         assert not listening.is_lost(), "only the mode is different"
         if loss == "moved":
             places.socket.rename(short_tmp / "elsewhere")
-        elif loss == "short_tmp":
+        elif loss == "folder":
             shutil.rmtree(places.socket.parent)
         else:
             places.socket.unlink()

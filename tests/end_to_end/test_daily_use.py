@@ -1,7 +1,8 @@
-"""The main job: point gnoctl at a folder and search it."""
+"""The main job: point gnoctl at a folder and search it. Bad input is one clear sentence, with the right exit status."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,12 @@ pytestmark = pytest.mark.slow
 def machine(emptied: Machine) -> Machine:
     """Its daemon goes on from test to test."""
     return emptied
+
+
+@pytest.fixture
+def fresh(short_tmp: Path) -> Iterator[Machine]:
+    with Machine(short_tmp) as machine:
+        yield machine
 
 
 def test_from_nothing_to_an_answer(machine: Machine) -> None:
@@ -202,3 +209,52 @@ def test_a_hit_in_a_pdf_names_its_page(machine: Machine) -> None:
     (passage,) = machine.json("evidence", "where is the lantern")["passages"]
     assert passage["location"]["page"] == 2
     assert "notes/report.pdf:p2" in machine.ok("ask", "where is the lantern")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["search", 'say "hello'], "quotation mark is not closed"),
+        (["search", "--", "-only"], "only excludes words"),
+        (["search", ""], "the query has no words"),
+        (["search", "zebra", "-c", "nowhere"], "no collection 'nowhere'"),
+        (["search", "zebra", "--since", "soon"], "is not a date"),
+        (["search", "zebra", "--since", "2026-01-02", "--until", "2026-01-01"], "is after until 2026-01-01: swap"),
+        (["search", "zebra", "--since", "1d", "--until", "7d"], "is after until 7d: swap"),
+        (["get", "notes/nowhere.md"], "no document"),
+        (["get", "/etc/passwd"], "is not in the folder of a collection"),
+        (["collection", "add", "/nowhere/at/all"], "does not exist"),
+        (["collection", "add", "{notes}", "--name", "Bad Name"], "not valid"),
+        (["collection", "add", "{notes}", "--name", "notes"], "notes"),
+        (["collection", "remove", "nowhere"], "no collection 'nowhere'"),
+        (["collection", "rename", "notes", "Bad Name"], "not valid"),
+        (["context", "add", "nonsense scope", "text"], "scope"),
+        (["index", "nowhere"], "no collection 'nowhere'"),
+    ],
+)
+def test_validation_errors(busy: Machine, arguments: list[str], sentence: str) -> None:
+    arguments = [argument.replace("{notes}", str(busy.notes)) for argument in arguments]
+    done = busy.run(*arguments)
+    assert done.returncode == 2, done.stderr
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert busy.paths("deploy") == ["deploy.md"]
+
+
+def test_a_config_with_errors_names_them_all(fresh: Machine) -> None:
+    fresh.config.parent.mkdir()
+    faulty = "collections:\n  - name: Bad Name\n    path: 3\ncontext: []\ningest:\n  timeout_s: soon\n"
+    fresh.config.write_text(faulty)
+    done = fresh.run("search", "x")
+    assert done.returncode == 2
+    for fault in ("index.yml:2", "index.yml:3", "index.yml:6"):
+        assert fault in done.stderr
+    assert fresh.config.read_text() == faulty
+
+
+def test_folders_that_cannot_be_written(fresh: Machine) -> None:
+    Path(fresh.folder / "data").write_text("a file where the folder should be")
+    done = fresh.run("status")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert str(fresh.folder / "data") in done.stderr

@@ -38,7 +38,7 @@ class Bridge(NamedTuple):
     authorization: str
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def bridge(busy: Machine) -> Iterator[Bridge]:
     yield from started(busy)
 
@@ -118,7 +118,17 @@ async def test_bodies_that_are_no_messages(bridge: Bridge) -> None:
 
 
 @pytest.mark.stress
+def test_a_port_that_is_taken(busy: Machine, bridge: Bridge) -> None:
+    port = bridge.url.split(":")[2].split("/")[0]
+    taken = busy.run("mcp", "--http", "--port", port)
+    assert taken.returncode != 0
+    assert f"port {port} cannot be used" in taken.stderr
+    assert "--port needs --http" in busy.run("mcp", "--port", port).stderr
+
+
+@pytest.mark.stress
 def test_the_token_stays_and_ctrl_c_ends_it_with_agents_connected(busy: Machine, bridge: Bridge) -> None:
+    """Last: it ends the bridge of the other tests."""
     with httpx2.Client() as client:
         headers = {**ACCEPT, "authorization": bridge.authorization}
         session = client.post(bridge.url, json=INITIALIZE, headers=headers).headers["mcp-session-id"]
@@ -128,12 +138,3 @@ def test_the_token_stays_and_ctrl_c_ends_it_with_agents_connected(busy: Machine,
             assert bridge.process.wait(timeout=30) in (0, 130, -signal.SIGINT)
     for again in started(busy):
         assert again.authorization == bridge.authorization
-
-
-@pytest.mark.stress
-def test_a_port_that_is_taken(busy: Machine, bridge: Bridge) -> None:
-    port = bridge.url.split(":")[2].split("/")[0]
-    taken = busy.run("mcp", "--http", "--port", port)
-    assert taken.returncode != 0
-    assert f"port {port} cannot be used" in taken.stderr
-    assert "--port needs --http" in busy.run("mcp", "--port", port).stderr

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import pytest
 
-from tests.machine import Machine, temporary_machine, wait_until
+from tests.machine import Machine, wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -19,14 +18,12 @@ FILES = {
 
 
 @pytest.fixture
-def vault() -> Iterator[Machine]:
-    with temporary_machine() as machine:
-        for name, text in FILES.items():
-            (machine.notes / name).parent.mkdir(exist_ok=True)
-            (machine.notes / name).write_text(text)
-        machine.ok("init", str(machine.notes))
-        machine.ok("update")
-        yield machine
+def vault(emptied: Machine) -> Machine:
+    for name, text in FILES.items():
+        (emptied.notes / name).parent.mkdir(exist_ok=True)
+        (emptied.notes / name).write_text(text)
+    emptied.ok("init", str(emptied.notes))
+    return emptied
 
 
 def texts(machine: Machine) -> dict[str, str]:

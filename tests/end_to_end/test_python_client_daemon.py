@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import re
 import signal
@@ -109,7 +110,12 @@ async def test_a_daemon_that_is_stopped_holds_nobody_up(indexed: Machine) -> Non
                     blocking.search("permit")
             finally:
                 os.kill(pid, signal.SIGCONT)
-            assert (await client.search("permit")).total == 1
+            for _ in range(100):
+                with contextlib.suppress(TimedOut):  # a busy machine takes longer, too
+                    assert (await client.search("permit")).total == 1
+                    break
+            else:
+                raise AssertionError("the client does not go on")
 
 
 def test_answers_are_what_rpc_discover_says(indexed: Machine) -> None:

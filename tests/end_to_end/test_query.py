@@ -23,6 +23,8 @@ NOTES = {
     "bread_md": "# Bread\n\nKnead flour, water and yeast; bake the loaf for an hour.\n",
     "boat_md": "# Boats\n\nThe sailing yacht leaves the marina at dawn.\n",
 }
+# On a busy machine, the model may need more than the usual time.
+UNHURRIED = ("--budget", "60")
 HIT_FIELDS = {"rank", "score", "docid", "uri", "collection", "path", "title", "line", "end_line", "snippet", "explain"}
 
 
@@ -67,7 +69,7 @@ def embedded(machine: Machine, minilm_onnx: Path) -> Machine:
 
 
 def found(machine: Machine, *arguments: str) -> list[str]:
-    return [hit["path"] for hit in machine.json("query", *arguments)["hits"]]
+    return [hit["path"] for hit in machine.json("query", *UNHURRIED, *arguments)["hits"]]
 
 
 def stages(machine: Machine, *arguments: str) -> dict[str, dict[str, Any]]:
@@ -81,23 +83,23 @@ def test_by_word_and_by_meaning(mini: Machine) -> None:
     assert set(found(mini, "pets that rest")[:2]) == {"cat.md", "tiger.md"}
     assert found(mini, "how do I ship a new version")[0] == "deploy.md"
     assert found(mini, "making a loaf of sourdough", "--no-expand", "--no-rerank")[0] == "bread.md"
-    shown = mini.ok("query", "pets", "that", "rest", "-n", "2")
+    shown = mini.ok("query", *UNHURRIED, "pets", "that", "rest", "-n", "2")
     assert "notes/cat.md:" in shown
     assert re.search(r"the best 2 of \d+ documents; \d+ documents are only loosely similar", shown)
 
 
-@pytest.mark.parametrize("command", ["query", "vsearch"])
-def test_a_list_says_where_only_loosely_similar_documents_begin(mini: Machine, command: str) -> None:
-    hits = mini.json(command, "sofa")["hits"]
+@pytest.mark.parametrize("command", [("query", *UNHURRIED), ("vsearch",)], ids=lambda command: command[0])
+def test_a_list_says_where_only_loosely_similar_documents_begin(mini: Machine, command: tuple[str, ...]) -> None:
+    hits = mini.json(*command, "sofa")["hits"]
     assert [hit["path"] for hit in hits if not hit["loose"]] == ["cat.md"]
     assert len(hits) > 4, "programs get the others, too, marked"
-    shown = mini.ok(command, "sofa")
+    shown = mini.ok(*command, "sofa")
     assert "notes/cat.md" in shown
     assert "notes/bread.md" not in shown
     assert re.search(r"[1-9] documents are only loosely similar", shown)
-    assert "notes/bread.md" in mini.ok(command, "sofa", "--loose", "-n", "20").partition("only loosely similar:")[2]
-    assert mini.ok(command, "sofa", "--paths").splitlines() == [str(mini.notes / "cat.md")]
-    nothing = mini.run(command, "parliamentary elections in Uruguay")
+    assert "notes/bread.md" in mini.ok(*command, "sofa", "--loose", "-n", "20").partition("only loosely similar:")[2]
+    assert mini.ok(*command, "sofa", "--paths").splitlines() == [str(mini.notes / "cat.md")]
+    nothing = mini.run(*command, "parliamentary elections in Uruguay")
     assert (nothing.stdout, nothing.returncode) == ("", 1)
     assert re.search(r"No results for .*: \d documents are only loosely similar", nothing.stderr)
 
@@ -116,7 +118,7 @@ def test_filters_hold_for_what_is_found_by_meaning_too(mini: Machine) -> None:
 
 
 def test_what_programs_get(mini: Machine) -> None:
-    answer = mini.json("query", "pets that rest", "--explain")
+    answer = mini.json("query", *UNHURRIED, "pets that rest", "--explain")
     assert (answer["mode"], answer["query"], answer["total"]) == ("hybrid", "pets that rest", 8)
     assert answer["freshness"]["current"]
     assert [hit["rank"] for hit in answer["hits"]] == list(range(1, 9))
@@ -135,7 +137,7 @@ def test_what_programs_get(mini: Machine) -> None:
 
 
 def test_a_budget_of_nothing_answers_by_words(mini: Machine) -> None:
-    assert found(mini, "kitten", "--budget", "0") == ["cat.md"]
+    assert [hit["path"] for hit in mini.json("query", "kitten", "--budget", "0")["hits"]] == ["cat.md"]
     said = stages(mini, "kitten", "--budget", "0")
     assert not said["embed"]["ran"]
     assert "time" in said["embed"]["why"]
@@ -180,8 +182,8 @@ def test_what_is_not_embedded_yet_is_found_by_its_words(own: Machine) -> None:
     own.ok("pause")
     own.write(lemon_md="# Lemons\n\nSquash the lemon with a fork.\n")
     own.ok("index")
-    answer = own.json("query", "squash a lemon")
+    answer = own.json("query", *UNHURRIED, "squash a lemon")
     assert answer["hits"][0]["path"] == "lemon.md"
     assert answer["freshness"]["unembedded"] == 1
-    assert "1 chunk has no vector yet" in own.ok("query", "squash a lemon")
+    assert "1 chunk has no vector yet" in own.ok("query", *UNHURRIED, "squash a lemon")
     assert set(found(own, "pets that rest")[:2]) == {"cat.md", "tiger.md"}, "and the others as before"

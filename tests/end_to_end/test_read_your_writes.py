@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import socket
+import select
 import threading
 from itertools import count
 from pathlib import Path
@@ -85,7 +85,7 @@ def test_several_at_once(machine: Machine) -> None:
     machine.ok("init", str(machine.notes))
     watch(machine)
     wrong: list[str] = []
-    threads = [threading.Thread(target=ask, args=(machine, f"client{n}", 60, wrong)) for n in range(4)]
+    threads = [threading.Thread(target=ask, args=(machine, f"client{n}", 24, wrong)) for n in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -114,14 +114,16 @@ def test_removing_a_collection_fails_only_searches_that_name_it(machine: Machine
     for number in range(600):
         (guest / f"{number}.md").write_text(f"# Guest {number}\n")
     for method in ("search.lexical", "search.vector", "search.query"):
-        machine.call("collection.add", path=str(guest), name="guest")
-        with machine.connect() as client, client.makefile("rb") as stream:
+        for _ in range(10):
+            machine.call("collection.add", path=str(guest), name="guest")
             request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"query": "zebra", "fresh": True}}
-            client.sendall(json.dumps(request).encode() + b"\n")
-            client.settimeout(0.2)
-            with pytest.raises(TimeoutError):  # it waits for the guest's files
-                client.recv(1, socket.MSG_PEEK)
-            client.settimeout(100)
-            machine.call("collection.remove", name="guest")
-            answer = json.loads(stream.readline())
-        assert "error" not in answer, (method, answer)
+            with machine.connect() as client, client.makefile("rb") as stream:
+                client.sendall(json.dumps(request).encode() + b"\n")
+                is_waiting = not select.select([client], [], [], 0.2)[0]  # for the guest's files
+                machine.call("collection.remove", name="guest")
+                answer = json.loads(stream.readline())
+            assert "error" not in answer, (method, answer)
+            if is_waiting:
+                break
+        else:
+            raise AssertionError(f"{method} never waited")

@@ -16,22 +16,25 @@ pytestmark = pytest.mark.slow
 _GGUF = "hf:org/repo/model.gguf"
 
 
-@pytest.fixture
-def bare(tmp_path: Path, minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
-    """A machine with notes and an embedding model, whose Python cannot import llama_cpp."""
-    (tmp_path / "sitecustomize.py").write_text("import sys\nsys.modules['llama_cpp'] = None\n")
+@pytest.fixture(scope="module")
+def bare(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
+    """A machine with notes and an embedding model, whose Python cannot import llama_cpp. One for all tests: each start
+    of a program is one of Python."""
     with Machine.in_temporary_folder() as machine:
+        python = machine.folder / "python"
+        python.mkdir()
+        (python / "sitecustomize.py").write_text("import sys\nsys.modules['llama_cpp'] = None\n")
         machine.forks = False
-        machine.environment["PYTHONPATH"] = str(tmp_path)
+        machine.environment["PYTHONPATH"] = str(python)
         machine.place(measured_models)
         machine.write(boats_md="The harbour master moors the ferry.\n", bread_md="Knead the dough and let it rise.\n")
         machine.configure(embed=minilm_onnx)
+        machine.ok("index")
+        machine.ok("embed")
         yield machine
 
 
 def test_search_by_meaning_needs_no_llama_cpp(bare: Machine) -> None:
-    bare.ok("index")
-    bare.ok("embed")
     found = bare.json("vsearch", "a ship in port")
     assert found["hits"][0]["path"] == "boats.md"
     assert "llama-cpp-python: not installed" in bare.run("doctor").stdout.replace("  ", " ")
@@ -46,7 +49,6 @@ def test_what_needs_it_names_the_command_before_a_download(bare: Machine) -> Non
 
 
 def test_presets_that_need_it_are_not_recommended(bare: Machine) -> None:
-    bare.ok("daemon", "start")
     recommended = bare.call("models.recommend")
     assert recommended["preset"] in {"mini", "mini-multilingual", "small", "small-multilingual"}
     assert "package" in {each["reason"] for each in recommended["better"]}

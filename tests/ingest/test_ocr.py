@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import struct
 import zipfile
-import zlib
 from pathlib import Path
 
 import pytest
@@ -23,7 +22,7 @@ from gnod.ingest.reading.result import MAX_PAGES, Scans
 from gnod.store.tables.records import RecognisedPage
 from tests.ingest.test_opendocument import opendocument
 from tests.pdf_files import pdf
-from tests.pictures import drawn, encoded
+from tests.pictures import drawn, encoded, png_header
 
 RAPID = Reader(rapid=True)
 
@@ -40,16 +39,6 @@ def scans_of(data: bytes, name: str, **known: str) -> tuple[Scans, str]:
 
 def at(text: str, left: float, top: float, width: float = 300) -> RecognisedLine:
     return RecognisedLine(text, 1.0, [(left, top), (left + width, top), (left + width, top + 20), (left, top + 20)])
-
-
-def png_header(width: int, height: int) -> bytes:
-    """A picture of a few bytes that claims a size."""
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
 
 
 @pytest.mark.slow

@@ -60,7 +60,9 @@ FAULTS: list[tuple[tuple[str | int, ...], str, object]] = [
 @pytest.mark.slow
 def test_it_is_a_valid_openrpc_document_and_an_invalid_one_is_detected() -> None:
     validator = official()
-    assert [error.message for error in validator.iter_errors(DOCUMENT)] == []
+    # Each method has the same long list of errors; below, one method has all of it.
+    methods = [method | {"errors": method["errors"][:1]} for method in DOCUMENT["methods"]]
+    assert [error.message for error in validator.iter_errors(DOCUMENT | {"methods": methods})] == []
     parts = DOCUMENT["components"]
     few = {"schemas": {"Hit": parts["schemas"]["Hit"]}, "errors": {"NotFound": parts["errors"]["NotFound"]}}
     short = DOCUMENT | {"methods": DOCUMENT["methods"][:1], "components": few}
@@ -72,15 +74,6 @@ def test_it_is_a_valid_openrpc_document_and_an_invalid_one_is_detected() -> None
             part = part[step]
         part[name] = value
         assert not validator.is_valid(document), (where, name)
-
-
-@pytest.mark.slow
-def test_every_schema_is_valid() -> None:
-    parts = [*DOCUMENT["components"]["schemas"].values()]
-    for method in DOCUMENT["methods"]:
-        parts += [param["schema"] for param in method["params"]]
-    for part in parts:
-        jsonschema.Draft202012Validator.check_schema(part)
 
 
 def test_notifications_are_described() -> None:

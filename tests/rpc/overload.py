@@ -71,22 +71,26 @@ class OverloadedMachine(Machine):
         (answer,) = self.answers(line("search.lexical", 1, query="deploy"))
         assert answer["result"]["hits"][0]["path"] == "deploy.md"
 
-    def vitals(self) -> tuple[int, int]:
-        return self.process.num_fds(), self.process.num_threads()
+    def connections(self) -> int:
+        return sum(str(each.laddr) == str(self.socket) for each in self.process.net_connections("unix"))
+
+    def vitals(self) -> tuple[int, int, int]:
+        """Return how many connections, files and threads there are. Pipes are left out: those to workers stay until
+        the workers have been idle for up to a minute."""
+        return self.connections(), len(self.process.open_files()), self.process.num_threads()
 
     @contextmanager
     def outlives(self) -> Iterator[None]:
-        """Check that the same process serves after the block, with no more descriptors, threads and memory."""
+        """Check that the same process serves after the block, with no more connections, files, threads and memory."""
         self.hang_up()
         self.check_serves()
-        descriptors, threads = self.vitals()
+        before = self.vitals()
         resident = self.process.memory_info().rss
         yield
         self.hang_up()
         self.check_serves()
         # Generous: work that nobody waits for any more may still be ending.
-        wait_until(lambda: self.vitals()[0] <= descriptors + 1, 60)
-        wait_until(lambda: self.vitals()[1] <= threads + 1, 60)
+        wait_until(lambda: all(now <= then + 1 for now, then in zip(self.vitals(), before, strict=True)))
         wait_until(lambda: self.process.memory_info().rss < resident + SLACK_BYTES, 60)
 
 

@@ -99,7 +99,7 @@ async def test_connections_are_limited() -> None:
 
 
 async def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> None:
-    limits = ConnectionLimits(connections=2, reserved=2, reserved_s=0.2)
+    limits = ConnectionLimits(connections=2, reserved=2, reserved_s=60)
     async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
         for _ in range(2):
             leaked = await stack.enter_async_context(await served.client())
@@ -112,12 +112,15 @@ async def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> N
             refused = await beyond.receive()
             assert (refused["id"], refused["error"]["code"]) == (2, BUSY)
         await served.connections_left(2)
-        idle = [await stack.enter_async_context(await served.client()) for _ in range(2)]
-        await until(lambda: served.stats.connections == 4)
-        (answer,) = await served.exchange(b"")
-        assert answer["error"]["code"] == BUSY, "reserved places are few"
-        for each in idle:
-            assert await each.receive_all() == [], "and nobody keeps one"
+        async with await served.client(), await served.client():
+            await until(lambda: served.stats.connections == 4)
+            (answer,) = await served.exchange(b"")
+            assert answer["error"]["code"] == BUSY, "reserved places are few"
+        await served.connections_left(2)
+        served.transport._limits = limits._replace(reserved_s=0.01)
+        async with await served.client() as idle:
+            assert await idle.receive_all() == [], "and nobody keeps one"
+        served.transport._limits = limits
         (answer,) = await served.exchange(encode_call("daemon.status", request_id=1))
         assert "result" in answer
 

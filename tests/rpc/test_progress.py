@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from typing import Any
 
+import pytest
+
 from gnod.protocol.base import ProgressParams, ProgressValue
 from gnod.protocol.framing import Framing
-from gnod.rpc.call import MAX_WAITING_CHARACTERS, PROGRESS_INTERVAL_S, Call
+from gnod.rpc.call import MAX_WAITING_CHARACTERS, PROGRESS_INTERVAL_S, Call, OnProgress, in_thread
 from tests.rpc.harness import serving
 
 
@@ -169,3 +172,25 @@ async def test_without_a_token_nothing_is_sent() -> None:
     call.say(text("a"))
     call.finish()
     assert reader.taken == []
+
+
+async def test_a_request_that_is_cancelled_twice_ends_after_its_work_in_a_thread() -> None:
+    may_end, has_ended = threading.Event(), threading.Event()
+    has_begun = asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def work(*, on_progress: OnProgress) -> None:
+        loop.call_soon_threadsafe(has_begun.set)
+        may_end.wait(60)
+        has_ended.set()
+
+    request = asyncio.create_task(in_thread(work, Call(lambda _: True), unit="bytes"))
+    await has_begun.wait()
+    for _ in range(3):
+        request.cancel()
+        await asyncio.sleep(0.01)
+        assert not request.done()
+    may_end.set()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+    assert has_ended.is_set()
