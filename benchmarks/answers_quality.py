@@ -36,9 +36,8 @@ from gnod.errors import QuerySyntaxError
 from gnod.evaluate.dataset import CorpusDocument, Dataset, read, read_queries
 from gnod.evaluate.index import COLLECTION, Index, Progress, temporary_index
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import UNBOUNDED_S
-from gnod.evaluate.progress import ProgressLine
-from gnod.evaluate.searching import MeasuredModels
+from gnod.evaluate.report import ProgressLine
+from gnod.evaluate.searching import UNBOUNDED_S, MeasuredModels
 from gnod.ingest.text.canonical import canonicalise
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.files import ModelFiles
