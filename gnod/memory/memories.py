@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TypeVar
 
 from gnod.errors import InvalidName, InvalidParams, MemoryDamaged, MemoryLocked, MemoryNotFound, StorageFailed
 from gnod.memory import records, superseding
@@ -54,23 +54,15 @@ _READERS = 2
 T = TypeVar("T")
 
 
-class Proposal(NamedTuple):
-    """An older memory that a new one may supersede, and why."""
-
-    memory: Memory
-    reason: str
-
-
 def open_database(path: Path) -> Database:
     """Open or create the database of the memories. Raises as `Database` does. A damaged file is kept: it cannot be
     rebuilt."""
     return Database(path, schema=memory_schema.SCHEMA, readers=_READERS, use_knn=False)
 
 
-class EmbedTexts(Protocol):
-    """Embeds with the model at that address; None: the model is missing or fails. `waits`: a request waits for it."""
-
-    def __call__(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Awaitable[EmbeddedTexts | None]: ...
+EmbedTexts = Callable[[str, Sequence[str], bool], Awaitable[EmbeddedTexts | None]]
+"""Embeds texts with the model at that address; None: the model is missing or fails. The last argument says whether a
+request waits for it."""
 
 
 class Memories:
@@ -134,9 +126,9 @@ class Memories:
         vectors = await self._embed([body.text for _, body in ready], waits=len(ready) <= _EMBEDDED_AT_A_TIME)
         return await self._complete(self._store_all(ready, vectors))
 
-    async def proposals(self, memory: Memory) -> list[Proposal]:
-        """Return the older memories of the same namespace for which this one states another value, the nearest
-        first."""
+    async def proposals(self, memory: Memory) -> list[tuple[Memory, str]]:
+        """Return the older memories of the same namespace that this one may supersede, because it states another value,
+        and why; the nearest first."""
         if is_done(memory.type):
             return []
         rows = self.resident.of(await asyncio.to_thread(self._nearest_to, memory))
@@ -146,7 +138,7 @@ class Memories:
         differences = await asyncio.to_thread(
             lambda: [superseding.difference(each.text, memory.text) for each in older]
         )
-        found = [Proposal(each, how.sentence()) for each, how in zip(older, differences, strict=True) if how]
+        found = [(each, how.sentence()) for each, how in zip(older, differences, strict=True) if how]
         return found[:_PROPOSED_AT_MOST]
 
     def _nearest_to(self, memory: Memory) -> list[int]:
@@ -383,7 +375,7 @@ class Memories:
             await self._database.maintain(table.empty_log)
 
     async def _embed(self, texts: Sequence[str], *, waits: bool = True) -> EmbeddedTexts | None:
-        return await self._embed_texts(self.model_uri, texts, waits=waits) if self.model_uri else None
+        return await self._embed_texts(self.model_uri, texts, waits) if self.model_uri else None
 
     def _ids(self, names: Sequence[str]) -> list[int]:
         rows = [self.resident.row(name) for name in names]

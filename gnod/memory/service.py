@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import defaultdict
 from collections.abc import Coroutine, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,17 +16,21 @@ from typing import Any, NamedTuple, TypeVar
 
 from gnod.configured.configuration import Configuration
 from gnod.configured.models import ModelFactory, ModelService
+from gnod.egress import Purpose
 from gnod.errors import GnoError, KeyFileFailed, KeyringFailed
 from gnod.memory.key import keys
-from gnod.memory.key.scrubbing import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
+from gnod.memory.key.process_memory import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
 from gnod.memory.key.vault import Vault
 from gnod.memory.memories import Memories, open_database
-from gnod.memory.models import MemoryModels
 from gnod.memory.recalling import recall
 from gnod.memory.recalling.ranking import Depth
 from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Vector
+from gnod.memory.transactions import EmbeddedTexts
 from gnod.memory.validity import TimeSpan
+from gnod.models.run.embedder import Embedder
+from gnod.models.run.reranker import Reranker
+from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.store.database import Database
 from gnod.store.memory import memories as table
 from gnod.types import UnavailableModel
@@ -59,7 +64,10 @@ class MemoryService:
         factory: ModelFactory,
     ) -> None:
         self._path = path
-        self._models = MemoryModels(models, factory)
+        self._models = models
+        self._factory = factory
+        # Estimates of the speed of each reranker, which `learn` improves.
+        self._throughputs: defaultdict[str, ThroughputEstimate] = defaultdict(ThroughputEstimate)
         self._database: Database | None = None
         self._vault: Vault | None = None
         self._memories: Memories | None = None
@@ -140,18 +148,10 @@ class MemoryService:
         a namespace."""
         memories = await self.memories()
         ids = memories.namespace_ids(namespaces)
-        reranker = self._models.reranker()
-        dependencies = recall.RecallDependencies(
-            sealer=memories.sealer,
-            resident=memories.resident,
-            keyword_index=memories.index,
-            open_all=memories.open_all,
-            damage_note=memories.damage_note,
-            embed=partial(self._embed_query, memories),
-            reranker=reranker,
-            throughput=self._models.throughput(reranker),
-            limit_s=limit_s,
-        )
+        reranker = self._reranker()
+        name = "" if isinstance(reranker, UnavailableModel) else reranker.uri
+        embed = partial(self._embed_query, memories)
+        dependencies = recall.RecallDependencies(memories, embed, reranker, self._throughputs[name], limit_s)
         found = await recall.recall(dependencies, query, depth, ids, as_of)
         if left := memories.resident.unembedded:
             self.models_changed()  # a model may have failed when they were stored
@@ -169,7 +169,7 @@ class MemoryService:
             await self._open_vault()
             await self._opened_database.write(partial(table.forget_vectors, uri=uri))
         if self._memories is not None:
-            await self._memories.load_vectors(self._models.embedding_model())
+            await self._memories.load_vectors(self._embedding_model)
         self.models_changed()
 
     def models_changed(self) -> None:
@@ -196,8 +196,8 @@ class MemoryService:
             if by_hand or not (vault.is_unlocked or vault.is_locked_by_hand):
                 await self._unlock(vault, passphrase, in_file=in_file)
             if self._memories is None:
-                memories = Memories(vault.sealer, self._opened_database, self._models.embed_texts)
-                await memories.load(self._models.embedding_model())
+                memories = Memories(vault.sealer, self._opened_database, self._embed_texts)
+                await memories.load(self._embedding_model)
                 self._memories = memories
                 self._indexing = asyncio.create_task(self._index(memories), name="indexing memories")
                 self.models_changed()
@@ -259,7 +259,7 @@ class MemoryService:
         try:
             while self._have_models_changed:
                 self._have_models_changed = False
-                if memories.model_uri != (uri := self._models.embedding_model()):
+                if memories.model_uri != (uri := self._embedding_model):
                     await memories.load_vectors(uri)
                 if left := await memories.embed_missing():
                     _log.debug("memory.unembedded", extra={"fields": {"memories": left}})
@@ -284,9 +284,39 @@ class MemoryService:
         except Exception:
             _log.exception("memory.not_indexed")
 
+    @property
+    def _embedding_model(self) -> str | None:
+        """Return the address of the model that the configuration asks for."""
+        return self._models.uri_for("embed")
+
+    def _embedder(self, uri: str) -> Embedder:
+        return self._factory.make(Embedder, uri, Purpose("embed", "memories"))
+
+    def _reranker(self) -> Reranker | UnavailableModel:
+        uri = self._models.usable("rerank")
+        if isinstance(uri, UnavailableModel):
+            return uri
+        return self._factory.make(Reranker, uri, Purpose("rerank", "memories"))
+
+    async def _embed_texts(self, uri: str, texts: Sequence[str], waits: bool) -> EmbeddedTexts | None:
+        try:
+            if not self._models.is_ready(uri):
+                return None
+            return EmbeddedTexts(uri, await self._embedder(uri).passages(texts, waits=waits))
+        except GnoError as error:
+            _log.warning("memory.not_embedded", extra={"fields": {"kind": error.kind}})
+            return None
+
     async def _embed_query(self, memories: Memories, query: str) -> Vector | UnavailableModel:
-        vector = await self._models.embed_query(memories.model_uri, query)
-        if not isinstance(vector, UnavailableModel) and memories.resident.dimensions not in (None, len(vector)):
+        uri = memories.model_uri
+        if uri is None:
+            return UnavailableModel("no embedding model is configured: set `models.embed` in index.yml")
+        try:
+            self._models.require_ready(uri)
+            vector = await self._embedder(uri).query(query)
+        except GnoError as error:
+            return UnavailableModel(error.message)
+        if memories.resident.dimensions not in (None, len(vector)):
             memories.resident.replace_vectors([])  # another model is in the file now: embed again
         return vector
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gnod.memory.key.locked_memory import LockedArray
+from gnod.memory.key.process_memory import LockedArray
 from tests.systems import needs_linux
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from gnod.memory.recalling import candidates
 from gnod.memory.recalling.candidates import MemorySignals
+from gnod.memory.recalling.keyword_index import KeywordIndex
 from gnod.memory.recalling.ranking import DEEP_SEARCH, FEW, SEARCH
 from gnod.memory.recalling.time_expressions import Period
 
@@ -63,15 +64,16 @@ def test_nearness_in_time() -> None:
     day_ms = 86_400_000
     ids = np.arange(1, 5)
     times = np.asarray([100, 112, 90, 400]) * day_ms
-    found = candidates.evidence(ids, times, np.zeros(4), None, {}, [Period(100, 105, "")], asks_when=False)
+    nothing = KeywordIndex().search("")
+    found = candidates.evidence(ids, times, np.zeros(4), nothing, {}, [Period(100, 105, "")], asks_when=False)
     # In the period; 7 days after it; 10 before it; long after it.
     assert found.nearness == pytest.approx([1.0, np.exp(-1), np.exp(-10 / 7), 0.0], abs=1e-6)
-    found = candidates.evidence(ids, times, np.zeros(4), None, {2: 1.0}, [], asks_when=False)
+    found = candidates.evidence(ids, times, np.zeros(4), nothing, {2: 1.0}, [], asks_when=False)
     assert np.isnan(found.nearness).all()
     assert found.topics.tolist() == [0, 1, 0, 0]
-    found = candidates.evidence(ids, times, np.zeros(4), None, {2: 1.0, 9: 1.0}, [], asks_when=False)
+    found = candidates.evidence(ids, times, np.zeros(4), nothing, {2: 1.0, 9: 1.0}, [], asks_when=False)
     assert found.topics.tolist() == [0, 1, 0, 0], "the last was stored meanwhile"
-    found = candidates.evidence(ids, times, np.zeros(4), None, {2: 0.1}, [], asks_when=False)
+    found = candidates.evidence(ids, times, np.zeros(4), nothing, {2: 0.1}, [], asks_when=False)
     assert found.topics.tolist() == [0, 0.1, 0, 0], "a suggested topic alone is not one that somebody gave"
 
 

@@ -1,23 +1,39 @@
-"""Every rule that orders memories, with numbers calculated by hand."""
+"""Every rule that orders memories, with numbers calculated by hand; and small memories of one event are one result."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.memory.recalling import ranking
-from gnod.memory.recalling.ranking import RankedMemory, boosted, finish, reranked, synthetic
+from gnod.memory.recalling.ranking import RecalledMemory, boosted, events, finish, reranked, synthetic
+from gnod.memory.records import Memory, Vector
+from gnod.memory.validity import Validity
 from gnod.memory_types import is_done
-from gnod.search.hybrid.exact_match import matched_fraction
+
+HOUR_MS = 3_600_000
 
 
-def scores(*found: RankedMemory) -> dict[int, float]:
-    return {each.id: each.score for each in finish(found)}
+def memory(id_: int, text: str, *, time_ms: int = 0, namespace: str = "personal", type_: str = "fact") -> Memory:
+    return Memory(id_, f"m{id_}", namespace, type_, time_ms, time_ms, text, [])
 
 
-def score_of(type_: str, score: float, matched: float = 0.0) -> float:
-    return scores(RankedMemory(1, score, type_, matched, holds=not is_done(type_)))[1]
+def ranked(id_: int, score: float, type_: str, matched: float, *, is_verified: bool = True) -> RecalledMemory:
+    validity: Validity = "ended" if is_done(type_) else "holds"
+    return RecalledMemory(memory(id_, "", type_=type_), score, matched, validity, is_verified)
+
+
+def score_of(type_: str, score: float, matched: float = 0.0, *, is_verified: bool = True) -> float:
+    ((_, final),) = finished(ranked(1, score, type_, matched, is_verified=is_verified))
+    return final
+
+
+def finished(*found: RecalledMemory) -> list[tuple[int, float]]:
+    return [(each.memory.id, round(each.score, 6)) for each in finish(found)]
 
 
 class TestBoosts:
@@ -105,33 +121,20 @@ class TestAfterTheCrossEncoder:
         ],
     )
     def test_without_a_reranker_no_type_scores_above_the_cap(self, type_: str, score: float, final: float) -> None:
-        assert scores(RankedMemory(1, score, type_, 0, verified=False, holds=not is_done(type_)))[1] == pytest.approx(
-            final
-        )
+        assert score_of(type_, score, is_verified=False) == pytest.approx(final)
 
     def test_nothing_below_the_score_floor(self) -> None:
-        found = finish(
-            [
-                RankedMemory(1, 0.03, "fact", 0),
-                RankedMemory(2, 0.0299, "fact", 0),
-                RankedMemory(3, 0.0299, "preference", 0),
-            ]
-        )
-        assert [(each.id, round(each.score, 6)) for each in found] == [(3, 0.037375), (1, 0.03)]
-        assert finish([RankedMemory(1, 0.049, "result", 0)]) == []  # 0.0294
-        assert finish([RankedMemory(1, 0.0, "fact", 0.2)])[0].score == pytest.approx(0.06)
+        found = (ranked(1, 0.03, "fact", 0), ranked(2, 0.0299, "fact", 0), ranked(3, 0.0299, "preference", 0))
+        assert finished(*found) == [(3, 0.037375), (1, 0.03)]
+        assert finished(ranked(1, 0.049, "result", 0)) == []  # 0.0294
+        assert finished(ranked(1, 0.0, "fact", 0.2)) == [(1, 0.06)]
 
     def test_sorted_again_after_each_group(self) -> None:
         # Two summaries are both capped at 1, in the order they had; the penalty of one then tells them apart.
-        found = [
-            RankedMemory(1, 0.80, "fact", 0),
-            RankedMemory(2, 0.85, "summary_done", 0, holds=False),
-            RankedMemory(3, 0.79, "summary", 0),
-        ]
-        assert [(each.id, round(each.score, 6)) for each in finish(found)] == [(3, 1.0), (1, 0.8), (2, 0.7)]
+        found = (ranked(1, 0.80, "fact", 0), ranked(2, 0.85, "summary_done", 0), ranked(3, 0.79, "summary", 0))
+        assert finished(*found) == [(3, 1.0), (1, 0.8), (2, 0.7)]
         # Equal in the end: who was ahead after the group before stays ahead. 0.30 * 1.0 for both; 2 had more before.
-        found = [RankedMemory(1, 0.10, "fact", 1.0), RankedMemory(2, 0.10, "preference", 1.0)]
-        assert [each.id for each in finish(found)] == [2, 1]
+        assert finished(ranked(1, 0.10, "fact", 1.0), ranked(2, 0.10, "preference", 1.0)) == [(2, 0.3), (1, 0.3)]
 
     @given(
         st.lists(
@@ -141,26 +144,10 @@ class TestAfterTheCrossEncoder:
         )
     )
     def test_in_range_and_best_first(self, found: list[tuple[float, str, float]]) -> None:
-        done = finish([RankedMemory(n, *each) for n, each in enumerate(found)])
+        done = finish([ranked(n, *each) for n, each in enumerate(found)])
         values = [each.score for each in done]
         assert values == sorted(values, reverse=True)
         assert all(0.03 <= value <= 1 for value in values)
-
-
-class TestLiteralTerms:
-    @pytest.mark.parametrize(
-        ("text", "words", "fraction"),
-        [
-            ("we show the logs", ["how"], 0.0),
-            ("how to log in", ["how"], 1.0),
-            ("Node.js and nothing", ["node.js", "deno"], 0.5),
-            ("uses C++ here", ["c"], 0.0),
-            ("authentication", ["auth"], 0.0),
-            ("AUTH: by token", ["auth", "token", "cookie", "session"], 0.5),
-        ],
-    )
-    def test_whole_words(self, text: str, words: list[str], fraction: float) -> None:
-        assert matched_fraction(text, words) == fraction
 
 
 class TestCutShort:
@@ -172,3 +159,39 @@ class TestCutShort:
 
 def test_floors() -> None:
     assert (ranking._SCORE_FLOOR, ranking._KEYWORD_FLOOR) == (0.03, 0.30)
+
+
+def vectors(*cosines: float) -> dict[int, Vector]:
+    """Vectors of the memories 1, 2, …, with these cosines to the first."""
+    rows = [np.asarray([cosine, (1 - cosine**2) ** 0.5], np.float32) for cosine in cosines]
+    return dict(enumerate(rows, 1))
+
+
+def folded(memories: Sequence[Memory], vectors: dict[int, Vector]) -> dict[int, list[int]]:
+    found = events([RecalledMemory(each, 0.5, 0.0) for each in memories], vectors)
+    return {each.memory.id: [other.id for other in each.folded] for each in found}
+
+
+def test_of_one_event_and_near_duplicates() -> None:
+    found = [
+        memory(1, "deploy began"),
+        memory(2, "deploy is running", time_ms=HOUR_MS),
+        memory(3, "deploy in spring", time_ms=30 * HOUR_MS),
+        memory(4, "Deploy began.", time_ms=30 * HOUR_MS),
+        memory(5, "lunch"),
+    ]
+    assert folded(found, vectors(1.0, 0.9, 0.9, 0.99, 0.1)) == {1: [2, 4], 3: [], 5: []}
+
+
+def test_what_stays_apart() -> None:
+    same = vectors(1.0, 1.0)
+
+    def apart(one: Memory, other: Memory) -> bool:
+        return len(folded([one, other], same)) == 2
+
+    deploy = memory(1, "deploy at 14:00 of E4711")
+    assert not apart(deploy, memory(2, "deploy at 15:00 of E4711"))
+    assert apart(deploy, memory(2, "deploy at 14:00 of E4712"))
+    assert apart(deploy, memory(2, deploy.text, namespace="team"))
+    assert apart(deploy, memory(2, deploy.text, type_="fact_done")), "what is superseded is not the same"
+    assert apart(deploy, memory(3, deploy.text)), "it has no vector"

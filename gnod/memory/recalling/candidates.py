@@ -69,7 +69,7 @@ def evidence(
     ids: Ids,
     times_ms: Ids,
     cosines: Floats,
-    matches: MemoryMatches | None,
+    matches: MemoryMatches,
     topics: Mapping[int, float],
     periods: Sequence[Period],
     *,
@@ -80,7 +80,7 @@ def evidence(
     columns = {name: np.zeros(count) for name in ("keywords", "coverage", "named", "states_time", "asks")}
     sessions = np.zeros(count, np.int64)
     text_days = np.full((count, 1), NO_DAY, np.int64)
-    if matches is not None and len(matches.ids):
+    if len(matches.ids):
         places = np.searchsorted(matches.ids, ids)
         places = np.minimum(places, len(matches.ids) - 1)
         known = matches.ids[places] == ids

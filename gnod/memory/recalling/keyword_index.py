@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import WORDS
-from gnod.memory.key.locked_memory import LockedArray
+from gnod.memory.key.process_memory import LockedArray
 from gnod.memory.recalling.speaker_turns import Conversations, SpeakerTurn, asks, turn
 from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, days_meant, relative_words
 from gnod.memory.records import Memory
@@ -86,7 +87,8 @@ class KeywordIndex:
         self._slots = LockedArray(_FIRST_SLOTS, _SLOT)
         self._used = 0
         self._slot_of: dict[int, int] = {}
-        self._segments: list[_LockedPostings] = []
+        # The columns of `_Postings`, in the order of their terms.
+        self._segments: list[list[LockedArray]] = []
         self._languages = {DEFAULT_LANGUAGE}
         # The analysers by stemmer. A memory names code without backticks.
         self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE, is_code=True)}
@@ -112,7 +114,7 @@ class KeywordIndex:
         with self._lock:
             found = [] if self._is_wiped else [self._posted(memory) for memory in memories]
             if found:
-                self._segments.append(_LockedPostings.of(found))
+                self._segments.append(_segment(found))
             if len(self._segments) > _MOST_SEGMENTS:
                 self._merge()
 
@@ -255,7 +257,7 @@ class KeywordIndex:
     def _found(self, terms: Sequence[int]) -> _Postings:
         """Return the postings of some terms."""
         found = []
-        for postings in (segment.postings for segment in self._segments):
+        for postings in map(_postings, self._segments):
             first = np.searchsorted(postings.terms, terms, "left").tolist()
             end = np.searchsorted(postings.terms, terms, "right").tolist()
             found += [postings.only(slice(*place)) for place in zip(first, end, strict=True)]
@@ -264,9 +266,9 @@ class KeywordIndex:
     def _merge(self) -> None:
         """Make one segment of all, without what was removed."""
         live = self._rows()["is_live"]
-        merged = _LockedPostings.of([each.postings.only(live[each.postings.slots]) for each in self._segments])
-        for segment in self._segments:
-            segment.wipe()
+        merged = _segment([each.only(live[each.slots]) for each in map(_postings, self._segments)])
+        for array in chain.from_iterable(self._segments):
+            array.wipe()
         self._segments = [merged]
 
     def _grow(self) -> None:
@@ -279,7 +281,7 @@ class KeywordIndex:
         return self._slots.values[: self._used]
 
     def _arrays(self) -> list[LockedArray]:
-        return [self._slots, *(array for segment in self._segments for array in segment.arrays)]
+        return [self._slots, *chain.from_iterable(self._segments)]
 
 
 class _Postings(NamedTuple):
@@ -291,29 +293,6 @@ class _Postings(NamedTuple):
 
     def only(self, chosen: NDArray[np.bool_] | NDArray[np.int64] | slice) -> _Postings:
         return _Postings(self.terms[chosen], self.slots[chosen], self.counts[chosen])
-
-
-class _LockedPostings:
-    """Postings in the order of their terms, in locked memory."""
-
-    def __init__(self, arrays: list[LockedArray]) -> None:
-        self.arrays = arrays
-        self.postings = _Postings(*(array.values for array in arrays))
-
-    @classmethod
-    def of(cls, parts: Sequence[_Postings]) -> _LockedPostings:
-        """Sort postings into a new segment."""
-        joined = _joined(parts)
-        order = np.argsort(joined.terms, kind="stable")
-        arrays = []
-        for column in joined:
-            arrays.append(LockedArray(len(column), column.dtype))
-            arrays[-1].values[:] = column[order]
-        return cls(arrays)
-
-    def wipe(self) -> None:
-        for array in self.arrays:
-            array.wipe()
 
 
 class _Group(NamedTuple):
@@ -337,6 +316,21 @@ def _forms(alike: Sequence[QueryUnit]) -> Iterable[tuple[str, ...]]:
         yield tuple(dict.fromkeys(unit.parts[at] for unit in alike))
     if alike[0].whole:
         yield tuple(dict.fromkeys(unit.whole for unit in alike if unit.whole))
+
+
+def _postings(segment: Sequence[LockedArray]) -> _Postings:
+    return _Postings(*(array.values for array in segment))
+
+
+def _segment(parts: Sequence[_Postings]) -> list[LockedArray]:
+    """Sort postings into a new segment."""
+    joined = _joined(parts)
+    order = np.argsort(joined.terms, kind="stable")
+    arrays = []
+    for column in joined:
+        arrays.append(LockedArray(len(column), column.dtype))
+        arrays[-1].values[:] = column[order]
+    return arrays
 
 
 def _joined(parts: Sequence[_Postings]) -> _Postings:
