@@ -246,7 +246,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.quotes:_ABOVE", "value of a word in title, headings or table header"),
         Constant("answers.quotes:_EARLIER", "value of a word earlier in the paragraph"),
         Constant("answers.quotes:_LETTERS", "letters of the sequences by which forms of a word are compared"),
-        Constant("answers.quotes:_PAIR", "value of a pair of characters in a script without spaces, in words"),
+        Constant("answers.words:PAIR", "value of a pair of characters in a script without spaces, in words"),
         Constant("answers.quotes:_WORTHWHILE", "share of the first quote's score that a further one needs"),
         Constant("answers.quotes:_LONG", "characters from which on only parts of a document are read"),
         Constant("answers.quotes:_REACH", "characters that are read on both sides of a place"),

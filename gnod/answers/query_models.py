@@ -12,10 +12,9 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Literal, NamedTuple, TypeVar
 
-from gnod.answers import evidence, quoting, verdict
-from gnod.answers.evidence import EvidenceList
+from gnod.answers import verdict
 from gnod.answers.nearness import NONSENSE, Floats
-from gnod.answers.quoting import Quoted, QuoteDependencies, ScoredUnits
+from gnod.answers.quoting import QuoteDependencies
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.models import ModelFactory, ModelService
@@ -113,44 +112,20 @@ class ConfiguredModels:
             sources=sources,
         )
 
-    async def quote(self, read: Read, question: str, found: HybridResult, collections: Sequence[str]) -> Quoted:
-        """Return the sentences that answer the question, from the documents found; `read` as in `search`."""
-        return await quoting.quote(await self._quote_dependencies(read, found, collections), question, found)
-
-    async def evidence(
-        self, read: Read, question: str, found: HybridResult, collections: Sequence[str], max_tokens: int
-    ) -> EvidenceList:
-        """Return the fewest passages that support an answer, from the documents found; `read` as in `search`."""
-        dependencies = await self._quote_dependencies(read, found, collections)
-        return await evidence.gather(dependencies, question, found, max_tokens=max_tokens)
-
-    async def scored(
-        self, read: Read, claim: str, found: HybridResult, collections: Sequence[str], units: int, limit_s: float
-    ) -> ScoredUnits:
-        """Return the sentences that are nearest to a claim, from the documents found; `read` as in `search`."""
-        dependencies = await self._quote_dependencies(read, found, collections)
-        without = dependencies._replace(reranker=UnavailableModel("it judges answers, not claims"))
-        return await quoting.score(without, claim, found, preselected=units, limit_s=limit_s)
-
-    async def nonsense(self, found: HybridResult, collections: Sequence[str]) -> Mapping[str, Floats]:
-        """Return the vectors of NONSENSE by each model that embedded the query of a search."""
-        vectors = found.vectors.row(0) if found.vectors else {}
-        for uri in vectors.keys() - self._nonsense.keys():
-            self._nonsense[uri] = await self._embedding.query_embedder(uri, collections).texts(NONSENSE)
-        return self._nonsense
-
-    async def _quote_dependencies(
+    async def quote_dependencies(
         self, read: Read, found: HybridResult, collections: Sequence[str]
     ) -> QuoteDependencies:
+        """Return what reads the documents that a search found; `read` as in that search."""
         seen = await self._seen(read, collections)
 
         async def embed(uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
             return await self._embedding.query_embedder(uri, collections, seen).sentences(sentences)
 
+        for uri in (found.vectors.row(0) if found.vectors else {}).keys() - self._nonsense.keys():
+            self._nonsense[uri] = await self._embedding.query_embedder(uri, collections).texts(NONSENSE)
         reranker = self._model("rerank", Reranker, collections, seen)
         throughput = self._throughputs["" if isinstance(reranker, UnavailableModel) else reranker.uri]
-        nonsense = await self.nonsense(found, collections)
-        return QuoteDependencies(read, embed, nonsense, reranker, throughput)
+        return QuoteDependencies(read, embed, self._nonsense, reranker, throughput)
 
     async def generator(
         self, read: Read, collections: Sequence[str], wanted: bool | None = None

@@ -15,9 +15,9 @@ from typing import NamedTuple, Protocol
 
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
-from gnod.answers import citations, line_citations, prompt, verdict, verification
+from gnod.answers import citations, line_citations, prompt, quoting, verdict, verification
 from gnod.answers.citations import CheckedAnswer, CitedText
-from gnod.answers.evidence import EvidenceList, PassageText
+from gnod.answers.evidence import EvidenceList, PassageText, gather
 from gnod.answers.line_citations import CitationNow
 from gnod.answers.query_models import ConfiguredModels, NotCalled
 from gnod.answers.quotes import DOCUMENTS, ScoredQuote, quote
@@ -33,7 +33,7 @@ from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
 from gnod.search.hybrid.stages import HybridResult, HybridSettings
 from gnod.search.results import SearchRequest
 from gnod.search.service import PreparedQuery, SearchService
-from gnod.types import estimated_tokens
+from gnod.types import UnavailableModel, estimated_tokens
 
 # A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
 LIMIT_S = 120.0
@@ -142,8 +142,8 @@ class AnswerService:
         """Return the fewest passages that support an answer, within a number of tokens."""
         async with self._searches.question(request) as question:
             found = await question.find(options)
-            given = (question.read, question.text, found, request.collections)
-            evidence = await self._models.evidence(*given, max_tokens)
+            dependencies = await self._models.quote_dependencies(question.read, found, request.collections)
+            evidence = await gather(dependencies, question.text, found, max_tokens=max_tokens)
             copies = await question.copies({each.place.document.id for each in evidence.passages})
             freshness = await question.freshness()
         reason = self._searches.lexical_only_reason(found)
@@ -176,8 +176,13 @@ class AnswerService:
         options = HybridSettings(limit=request.limit, expand=False, rerank=False)
         async with self._searches.question(request._replace(text=verification.searched(claim))) as question:
             found = await question.find(options)
-            given = (question.read, question.text, found, request.collections)
-            scored = await self._models.scored(*given, verification.COMPARED, verification.LIMIT_S)
+            dependencies = await self._models.quote_dependencies(question.read, found, request.collections)
+            scored = await quoting.score(
+                dependencies._replace(reranker=UnavailableModel("it judges answers, not claims")),
+                *(question.text, found),
+                preselected=verification.COMPARED,
+                limit_s=verification.LIMIT_S,
+            )
             work = partial(verification.judge, claim=claim, scored=scored, language=language)
             stance, unit, _, differs = await question.read(work)
         return JudgedClaim(claim, stance, differs, quote(unit, scored.collected.texts) if unit else None)
@@ -206,8 +211,8 @@ class _Answering:
     async def quote(self) -> Quoted:
         options = HybridSettings(limit=DOCUMENTS, min_score=self._request.min_score, expand=False, rerank=False)
         found = await self._find(options)
-        given = (self._question.read, self._question.text, found, self._request.collections)
-        quoted = await self._models.quote(*given)
+        dependencies = await self._models.quote_dependencies(self._question.read, found, self._request.collections)
+        quoted = await quoting.quote(dependencies, self._question.text, found)
         self._stages += quoted.stages
         self._note("quotes", self._question.asked.started, {"quotes": len(quoted.quotes)})
         self._listener.quoted(quoted, await self._copies({each.document_id for each in quoted.quotes}))
@@ -221,8 +226,9 @@ class _Answering:
             HybridSettings(limit=limit, min_score=min_score, expand=options.expand, rerank=options.rerank)
         )
         room = generator.context_tokens - options.max_tokens - prompt.TOKENS - estimated_tokens(question.text)
-        given = (question.read, question.text, result, self._request.collections)
-        evidence = await self._models.evidence(*given, min(max(room, _MIN_SOURCE_TOKENS), _MAX_SOURCE_TOKENS))
+        max_tokens = min(max(room, _MIN_SOURCE_TOKENS), _MAX_SOURCE_TOKENS)
+        dependencies = await self._models.quote_dependencies(question.read, result, self._request.collections)
+        evidence = await gather(dependencies, question.text, result, max_tokens=max_tokens)
         self._stages += evidence.stages
         if sources := evidence.passages:
             self._listener.chose(sources, await self._copies({each.place.document.id for each in sources}))
