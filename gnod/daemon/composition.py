@@ -43,14 +43,12 @@ from gnod.handlers import (
     links,
     memory,
     models,
-    saved,
     search,
     subscribe,
 )
 from gnod.handlers import shared as shared_handlers
-from gnod.handlers import stats as stats_handlers
 from gnod.handlers.checks import doctor
-from gnod.handlers.documents import capture, document, document_pages, document_pictures, move
+from gnod.handlers.documents import capture, document, document_pages, move
 from gnod.ingest.reading.versions import VERSIONS, is_current
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
@@ -299,7 +297,7 @@ async def _compose(
         answer_handlers.handlers(answers),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database, attached_infos, scheduler.ignore_files),
-        daemon.handlers(places, stats, pool, control.stop, replacement.when_idle),
+        daemon.handlers(places, stats, pool, database, nearest, backlog, control.stop, replacement.when_idle),
         doctor.handlers(
             doctor.DoctorServices(
                 *(places, stats, configuration, database, storage, pool, model_service, factory, inference),
@@ -310,7 +308,6 @@ async def _compose(
         capture.handlers(configuration, scheduler),
         document.handlers(configuration, database, attached),
         document_pages.handlers(configuration, database, pool),
-        document_pictures.handlers(configuration, database, pool),
         embedding.handlers(configuration, backlog, tuning_service),
         index.handlers(
             index_status.IndexServices(
@@ -325,9 +322,7 @@ async def _compose(
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
-        saved.handlers(configuration, database),
-        search.handlers(searches),
-        stats_handlers.handlers(stats, database, nearest, backlog),
+        search.handlers(searches, configuration, database),
         shared_handlers.handlers(configuration, database, attached, publications, egress),
         subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
     )
