@@ -278,7 +278,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.packet:COPIED", "share of equal character sequences that makes a near-copy"),
     ),
     "Generated answers": (
-        Constant("answers.verdict:MIN_PARAMETERS", "parameters of the smallest model that is called by itself"),
+        Constant("answers.query_models:MIN_PARAMETERS", "parameters of the smallest model that is called by itself"),
         Constant("answers.service:_MAX_SOURCE_TOKENS", "tokens of all sources"),
         Constant("answers.service:_MIN_SOURCE_TOKENS", "tokens that the sources get at least"),
         Constant("answers.prompt:TOKENS", "tokens of the rules"),

@@ -12,7 +12,6 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Literal, NamedTuple, TypeVar
 
-from gnod.answers import verdict
 from gnod.answers.nearness import NONSENSE, Floats
 from gnod.answers.quoting import QuoteDependencies
 from gnod.configured.egress_gate import EgressPolicy
@@ -39,10 +38,16 @@ from gnod.types import UnavailableModel
 T = TypeVar("T")
 
 
+# The smallest model that is called by default, in parameters. Models of 0.13 and 0.27 billion were measured, and are
+# far worse than the first quote. Larger ones were not available, so this value is an assumption
+# (docs/adr/0032-generated-answers.md; `benchmarks/generated.py` revises it).
+MIN_PARAMETERS = 1_000_000_000
+
+
 class NotCalled(NamedTuple):
     """No model writes an answer. `why`: in words; None if the user does not want an answer."""
 
-    reason: verdict.NotCalled
+    reason: Literal["no_model", "model_too_small", "not_wanted"]
     why: str | None
 
 
@@ -147,9 +152,9 @@ class ConfiguredModels:
             if wanted:
                 raise
             return NotCalled("no_model", error.message)
-        if size is None or verdict.is_capable(size):
+        if size is None or is_capable(size):
             return generator
-        return NotCalled("model_too_small", verdict.too_small(uris.short_name(uris.parse(uri)), size))
+        return NotCalled("model_too_small", _too_small(uris.short_name(uris.parse(uri)), size))
 
     async def _seen(self, read: Read, collections: Sequence[str]) -> list[str]:
         """Return the collections in a snapshot, some of which may be gone from the config; empty if some are named, or
@@ -174,3 +179,23 @@ def _collections(connection: Connection) -> list[str]:
 def _only(collections: Sequence[str]) -> str | None:
     """Return the one collection that is searched, whose own models take precedence."""
     return collections[0] if len(collections) == 1 else None
+
+
+def is_capable(parameters: int | None) -> bool:
+    """Tell whether a model is called by default. None: a server runs it, and the user chose that server.
+
+    Names of models are rounded, so the size is rounded as well: a "1B" model may have 999,885,952 parameters.
+    """
+    return parameters is None or round(parameters / 1e9, 2) * 1e9 >= MIN_PARAMETERS
+
+
+def _too_small(name: str, parameters: int) -> str:
+    """Return why a model is not called, and what to do.
+
+    >>> _too_small("gemma3-270m", 268_098_176)[:76]
+    'gemma3-270m has 0.27 billion parameters; only models with at least 1 billion'
+    """
+    return (
+        f"{name} has {parameters / 1e9:.2f} billion parameters; only models with at least "
+        f"{MIN_PARAMETERS / 1e9:g} billion write answers: use --generate to call it anyway"
+    )

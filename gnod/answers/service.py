@@ -11,18 +11,17 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
-from gnod.answers import citations, line_citations, prompt, quoting, verdict, verification
+from gnod.answers import citations, line_citations, prompt, quoting, verification
 from gnod.answers.citations import CheckedAnswer, CitedText
 from gnod.answers.evidence import EvidenceList, PassageText, gather
 from gnod.answers.line_citations import CitationNow
 from gnod.answers.query_models import ConfiguredModels, NotCalled
 from gnod.answers.quotes import DOCUMENTS, ScoredQuote, quote
 from gnod.answers.quoting import Quoted
-from gnod.answers.verdict import Verdict
 from gnod.answers.verification import Stance
 from gnod.errors import InvalidParams
 from gnod.freshness.read_your_writes import FreshnessReport
@@ -72,12 +71,19 @@ class WrittenAnswer(NamedTuple):
     checked: CheckedAnswer | None = None
 
 
+AnswerReason = Literal[
+    "not_found", "no_model", "model_too_small", "not_wanted", "no_sources", "model_declined", "unsupported"
+]
+"""Why the quotes are the whole answer, or why there is none."""
+
+
 class Answer(NamedTuple):
-    """`generator`: the model that was called, or why none was."""
+    """`reason`: None if there is a generated text. `generator`: the model that was called, or why none was."""
 
     quoted: Quoted
     written: WrittenAnswer
-    verdict: Verdict
+    answered: bool
+    reason: AnswerReason | None
     generator: Generator | NotCalled
     copies: Mapping[int, Copies]
     said: Said
@@ -133,10 +139,9 @@ class AnswerService:
         if sources and not isinstance(generator, NotCalled):
             written = await answering.write(generator, sources)
         not_called = generator.reason if isinstance(generator, NotCalled) else None
-        is_quoted = quoted.confidence.is_enough
-        decided = verdict.decide(not_called, len(sources), written.checked, quoted=is_quoted)
+        answered, reason = decide(not_called, written.checked, quoted=quoted.confidence.is_enough)
         said = answering.said(freshness)
-        return Answer(quoted, written, decided, generator, answering.copies, said)
+        return Answer(quoted, written, answered, reason, generator, answering.copies, said)
 
     async def evidence(self, request: SearchRequest, options: HybridSettings, max_tokens: int) -> EvidenceFound:
         """Return the fewest passages that support an answer, within a number of tokens."""
@@ -295,3 +300,16 @@ class _Answering:
 def _said(question: PreparedQuery, freshness: FreshnessReport, stages: Sequence[Stage], notes: Sequence[str]) -> Said:
     asked, corrections = question.asked, question.corrected.corrections
     return Said(milliseconds_since(asked.started), freshness, stages, notes, asked.query.hints, corrections)
+
+
+def decide(
+    not_called: AnswerReason | None, checked: CheckedAnswer | None, *, quoted: bool
+) -> tuple[bool, AnswerReason | None]:
+    """Return whether the question is answered, and the reason: by a generated text of which a source supports a part,
+    or by quotes with enough confidence (`quoted`). `not_called`: why no model was called. `checked`: None without
+    sources."""
+    if checked is not None and checked.reason is None:
+        return True, None
+    if not quoted:
+        return False, "not_found"
+    return True, not_called or (checked and checked.reason) or "no_sources"

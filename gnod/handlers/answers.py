@@ -83,7 +83,7 @@ class _Progress:
 
 def _answered(answer: Answer, params: AskParams) -> AskResult:
     said, (sources, generated, checked), confidence = answer.said, answer.written, answer.quoted.confidence
-    answered, reason = answer.verdict
+    answered, reason = answer.answered, answer.reason
     cited = checked.citations if checked else []
     not_called = answer.generator if isinstance(answer.generator, NotCalled) else None
     return AskResult(

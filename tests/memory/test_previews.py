@@ -55,11 +55,6 @@ def test_only_below_2048_characters(length: int, complete: bool) -> None:
 repeated = st.builds(str.__mul__, st.text(min_size=1, max_size=12), st.integers(PREVIEW_CHARACTERS + 1, 600))
 
 
-@given(st.text(max_size=PREVIEW_CHARACTERS), st.floats(0, 1), st.integers(0, 8))
-def test_any_short_text_is_complete(text: str, score: float, rank: int) -> None:
-    assert preview(text, score, rank, 3) == (text, True)
-
-
 @given(repeated, st.floats(0, 0.8), st.integers(0, 8))
 def test_any_long_text_is_cut_to_its_beginning(text: str, score: float, rank: int) -> None:
     shown, is_complete = preview(text, score, rank, 3)
