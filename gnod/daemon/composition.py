@@ -37,7 +37,6 @@ from gnod.handlers import (
     backup,
     collection,
     daemon,
-    embedding,
     index,
     index_status,
     links,
@@ -308,13 +307,13 @@ async def _compose(
         capture.handlers(configuration, scheduler),
         document.handlers(configuration, database, attached),
         document_pages.handlers(configuration, database, pool),
-        embedding.handlers(configuration, backlog, tuning_service),
         index.handlers(
             index_status.IndexServices(
                 *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
                 *(ocr, inference, nearest, model_service, endpoints, journal, attached_infos),
                 partial(shared_handlers.publication_infos, publications),
-            )
+            ),
+            tuning_service,
         ),
         links.handlers(configuration, database),
         move.handlers(places, configuration, database, scheduler),

@@ -23,8 +23,7 @@ from gnod.errors import CollectionNotFound, RootUnavailable
 from gnod.freshness.collection import SyncedCollection
 from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
-from gnod.handlers.embedding import embedding_status, inference_status
-from gnod.handlers.wire_types import freshness_of, ingest_error, iso
+from gnod.handlers.wire_types import embedding_status, freshness_of, ingest_error, iso
 from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.files.walk import Walk, walk
 from gnod.models.run.inference import Inference
@@ -132,7 +131,9 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             syncing=services.scheduler.is_running,
             embedding=embedding_status(services.backlog),
             ocr=_ocr_status(connection, services.ocr),
-            inference=inference_status(services.inference, services.nearest),
+            inference=copied(
+                wire.InferenceStatus, services.inference.status(), vectors_bytes=services.nearest.memory_bytes()
+            ),
             downloads_due_s={uri: round(due_s, 1) for uri, due_s in services.models.due_in_s().items()},
             endpoints=endpoints,
             config_file=str(configuration.path),

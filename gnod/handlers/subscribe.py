@@ -11,8 +11,7 @@ from gnod.configured.configuration import Configuration
 from gnod.errors import SubscriptionNotFound
 from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
-from gnod.handlers.embedding import embedding_status
-from gnod.handlers.wire_types import freshness_of
+from gnod.handlers.wire_types import embedding_status, freshness_of
 from gnod.protocol import subscription as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.index import EmbeddingStatus
