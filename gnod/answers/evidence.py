@@ -58,15 +58,15 @@ class PassageText(NamedTuple):
 
 
 class EvidenceLeftOut(NamedTuple):
-    """Passages that were left out for one reason. `passages`: their number. `place`, `score`, `tokens`: those of the
-    best one. `repeats`: the number of the passage in the packet with the same text, from 0."""
+    """Passages that were left out for one reason. `place`, `score`, `tokens`: those of the best one. `repeats`: the
+    number of the passage in the packet with the same text, from 0. `passages`: their number."""
 
     reason: packet.Reason
-    passages: int
     place: Place
     score: float
     tokens: int
     repeats: int | None
+    passages: int = 1
 
 
 class EvidenceList(NamedTuple):
@@ -93,33 +93,32 @@ async def gather(
         dependencies, question, found, limit_s=limit_s, documents=len(found.ranked), preselected=UNITS
     )
     started = time.monotonic()
-    evidence = await dependencies.read(
-        partial(_gather, question=question, found=found, scored=scored, max_tokens=max_tokens)
-    )
+    evidence = await dependencies.read(partial(_gather, found=found, scored=scored, max_tokens=max_tokens))
     ms = round((time.monotonic() - started) * 1000, 3)
     stage = Stage("evidence", True, ms, None, {"passages": len(evidence.passages), "tokens": evidence.tokens})
     return evidence._replace(stages=[*scored.stages, stage])
 
 
-def _gather(
-    connection: Connection, question: str, found: HybridResult, scored: ScoredUnits, max_tokens: int
-) -> EvidenceList:
+def _gather(connection: Connection, found: HybridResult, scored: ScoredUnits, max_tokens: int) -> EvidenceList:
     read = {unit.candidate.document.id: unit.candidate.document for unit in scored.units}
     sources = {
         id_: PacketSource(scored.collected.texts[id_].text, f"{document.title}\n{document.uri}")
         for id_, document in read.items()
     }
-    words = WeighedWords(connection, question)
+    words = scored.collected.words
     options = _options(scored.units, scored.collected.texts, words)
-    confidence = assess(scored.units, scored.collected.weight)
+    confidence = assess(scored.units, words.total)
     chosen = packet.choose(options, sources, words.weights, max_tokens)
-    passages = [
-        _passage(read[passage.document], sources[passage.document].text, passage) for passage in chosen.passages
-    ]
+    passages = [_passage(read[each.document], sources[each.document].text, each) for each in chosen.passages]
     left_out = [
-        *_summed(chosen, read, sources),
-        *_copies(connection, found, chosen, read, passages),
+        EvidenceLeftOut(
+            each.reason,
+            _place(read[each.option.document], sources[each.option.document].text, each.option),
+            *(round(each.option.score, 6), each.tokens, each.repeats),
+        )
+        for each in chosen.left_out
     ]
+    left_out += _copies(connection, found, chosen, read, passages)
     return EvidenceList(passages, chosen.tokens, _merged(left_out), confidence, [])
 
 
@@ -164,22 +163,6 @@ def _line(document: DocumentRow, text: str, at: int) -> int:
     return source_line(document.line_map, text.count("\n", 0, at) + 1)
 
 
-def _summed(
-    chosen: Packet, read: Mapping[int, DocumentRow], sources: Mapping[int, PacketSource]
-) -> list[EvidenceLeftOut]:
-    return [
-        EvidenceLeftOut(
-            each.reason,
-            1,
-            _place(read[each.option.document], sources[each.option.document].text, each.option),
-            round(each.option.score, 6),
-            each.tokens,
-            each.repeats,
-        )
-        for each in chosen.left_out
-    ]
-
-
 def _copies(
     connection: Connection,
     found: HybridResult,
@@ -193,14 +176,7 @@ def _copies(
     by_id = documents.by_ids(connection, unread)
     copies = [by_id[id_] for id_ in unread if id_ in by_id and by_id[id_].active]
     return [
-        EvidenceLeftOut(
-            "repeats",
-            1,
-            passages[number].place._replace(document=copy),
-            passages[number].score,
-            0,
-            number,
-        )
+        EvidenceLeftOut("repeats", passages[number].place._replace(document=copy), passages[number].score, 0, number)
         for copy in copies
         if (number := first.get(copy.mirror_hash)) is not None
     ]

@@ -138,13 +138,13 @@ class ReadText(NamedTuple):
 
 class Collected(NamedTuple):
     """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all.
-    `texts`: by document id. `weight`: of all words of the question in the index."""
+    `texts`: by document id. `words`: those of the question."""
 
     candidates: list[UnitCandidate]
     base: Mapping[str, float]
     units: int
     texts: Mapping[int, ReadText]
-    weight: float
+    words: WeighedWords
 
 
 def collect(
@@ -172,7 +172,7 @@ def collect(
     ]
     order = _best_first([_scored(each, base, None)[0] for each in relevant])
     candidates = _mixed([relevant[n] for n in order], preselected)
-    return Collected(candidates, base, len(reader.candidates), reader.texts, reader.words.total)
+    return Collected(candidates, base, len(reader.candidates), reader.texts, reader.words)
 
 
 def rank(collected: Collected, cosines: Sequence[float | None]) -> list[ScoredUnit]:

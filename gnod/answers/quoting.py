@@ -63,7 +63,7 @@ async def quote(
     scored = await score(dependencies, question, found, limit_s=limit_s)
     return Quoted(
         quotes.choose(scored.units, scored.collected.texts),
-        assess(scored.units, scored.collected.weight),
+        assess(scored.units, scored.collected.words.total),
         scored.stages,
     )
 

@@ -30,6 +30,7 @@ from gnod.memory.validity import Validity
 from gnod.memory_types import is_done
 
 HOUR_MS = 3_600_000
+SIGNALS = ("cosines", "meanings", "topics", "nearness")
 
 
 def memory(id_: int, text: str, *, time_ms: int = 0, namespace: str = "personal", type_: str = "fact") -> Memory:
@@ -211,11 +212,13 @@ def test_what_stays_apart() -> None:
     assert apart(deploy, memory(3, deploy.text)), "it has no vector"
 
 
-def evidence(count: int, **columns: list[float]) -> MemorySignals:
-    zeros = np.zeros(count)
+def evidence(count: int, **columns: list[float] | list[bool]) -> MemorySignals:
+    """Columns of MemorySignals and of MemoryMatches; zeros for the others."""
     columns.setdefault("meanings", columns.get("cosines", [0.0] * count))
-    values = {name: np.asarray(columns.get(name, zeros), float) for name in MemorySignals._fields[1:]}
-    return MemorySignals(np.arange(1, count + 1), **values)
+    values = {name: np.asarray(columns.get(name, np.zeros(count)), float) for name in SIGNALS}
+    found = KeywordIndex().search("", range(1, count + 1))
+    matches = found._replace(**{name: np.asarray(value) for name, value in columns.items() if name in found._fields})
+    return MemorySignals(np.arange(1, count + 1), **values, matches=matches, asks_when=True)
 
 
 def test_sizes() -> None:
@@ -225,30 +228,31 @@ def test_sizes() -> None:
 
 
 def test_vectors_and_keywords_have_equal_parts() -> None:
-    found = evidence(3, cosines=[0.6, 0.1, 0.35], keywords=[0.0, 8.0, 4.0])
+    found = evidence(3, cosines=[0.6, 0.1, 0.35], scores=[0.0, 8.0, 4.0])
     # Scaled to 1, 0, 0.5 and 0, 1, 0.5.
     assert candidates.fused(found) == pytest.approx([0.5, 0.5, 0.5])
     found = evidence(2, cosines=[0.6, 0.1])
     assert candidates.fused(found) == pytest.approx([1.0, 0.0]), "no keyword occurs: vectors alone"
     nothing = [np.nan, np.nan]
-    assert candidates.fused(evidence(2, cosines=nothing, keywords=[2.0, 1.0])) == pytest.approx([1.0, 0.5])
+    assert candidates.fused(evidence(2, cosines=nothing, scores=[2.0, 1.0])) == pytest.approx([1.0, 0.5])
 
 
 def test_without_a_vector_keywords_count_for_both() -> None:
-    found = evidence(3, cosines=[0.6, 0.1, np.nan], keywords=[4.0, 0.0, 4.0])
+    found = evidence(3, cosines=[0.6, 0.1, np.nan], scores=[4.0, 0.0, 4.0])
     assert candidates.fused(found) == pytest.approx([1.0, 0.0, 1.0])
 
 
 def test_what_nothing_found_has_no_score() -> None:
-    found = evidence(2, cosines=[np.nan, np.nan], keywords=[1.0, 0.0], named=[1.0, 1.0])
+    found = evidence(2, cosines=[np.nan, np.nan], scores=[1.0, 0.0], named=[True, True])
     assert candidates.fused(found) == pytest.approx([1.1, -1.0]), "a speaker alone finds nothing"
 
 
 def test_names_times_and_topics_are_added() -> None:
-    found = evidence(1, cosines=[0.5], keywords=[1.0], topics=[1.0], named=[1.0], nearness=[1.0], states_time=[1.0])
+    found = evidence(1, cosines=[0.5], scores=[1.0], topics=[1.0], named=[True], nearness=[1.0], states_time=[True])
     # 1 + 0.3 + 0.1 + 0.2 + 0.1
     assert candidates.fused(found) == pytest.approx([1.7])
-    assert candidates.fused(found._replace(asks=np.ones(1))) == pytest.approx([1.6]), "a question rarely answers"
+    asking = found.matches._replace(asks=np.asarray([True]))
+    assert candidates.fused(found._replace(matches=asking)) == pytest.approx([1.6]), "a question rarely answers"
 
 
 def test_copies_take_one_place() -> None:
@@ -263,7 +267,7 @@ def test_nearness_in_time() -> None:
     day_ms = 86_400_000
     ids = np.arange(1, 5)
     times = np.asarray([100, 112, 90, 400]) * day_ms
-    nothing = KeywordIndex().search("")
+    nothing = KeywordIndex().search("", ids.tolist())
     found = candidates.evidence(ids, times, np.zeros(4), nothing, {}, [Period(100, 105, "")], asks_when=False)
     # In the period; 7 days after it; 10 before it; long after it.
     assert found.nearness == pytest.approx([1.0, np.exp(-1), np.exp(-10 / 7), 0.0], abs=1e-6)

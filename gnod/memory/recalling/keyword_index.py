@@ -61,13 +61,14 @@ _SPEAKER = "\0speaker:"
 
 
 class MemoryMatches(NamedTuple):
-    """Arrays with a value for each indexed memory, by ascending id. `scores`: BM25. `coverage`: how much of the query
-    is in the memory, in [0, 1], by the weight of its words. Both count words of the turns around a turn in part.
-    `named`: whether a word of the query names its speaker. `states_time`: whether its text says when something happens.
-    `asks`: whether it is a turn that ends with a question. `sessions`: equal in one conversation; 0: not a turn.
-    `times_ms`: when it happened, or was stored. `days`: the days in its text, since 1970."""
+    """Arrays with a value for each memory that was searched. `is_indexed`: the others have zeros. `scores`: BM25.
+    `coverage`: how much of the query is in the memory, in [0, 1], by the weight of its words. Both count words of the
+    turns around a turn in part. `named`: whether a word of the query names its speaker. `states_time`: whether its text
+    says when something happens. `asks`: whether it is a turn that ends with a question. `sessions`: equal in one
+    conversation; 0: not a turn. `times_ms`: when it happened, or was stored. `days`: the days in its text, since
+    1970."""
 
-    ids: Ids
+    is_indexed: NDArray[np.bool_]
     scores: Floats
     coverage: Floats
     named: NDArray[np.bool_]
@@ -137,33 +138,33 @@ class KeywordIndex:
             self._analyzers.clear()
             WORDS.empty()  # this cache has words of memories
 
-    def search(self, query: str, allowed: Collection[int] | None = None, dates: Collection[str] = ()) -> MemoryMatches:
-        """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the
-        allowed memories weigh more. `dates`: words of the query, in lower case, that name a time. They do not count in
-        the coverage, unless there are no others: what was true in June need not say so."""
+    def search(self, query: str, ids: Sequence[int], dates: Collection[str] = ()) -> MemoryMatches:
+        """Return what the keywords of the query say of the memories `ids`, which ascend. Words that are rare among them
+        weigh more. `dates`: words of the query, in lower case, that name a time. They do not count in the coverage,
+        unless there are no others: what was true in June need not say so."""
         with self._lock:
-            rows = self._rows()
-            live = rows["is_live"].copy()  # there are none after `wipe`
-            if allowed is not None:
-                live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
-            chosen = np.flatnonzero(live)
-            chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
+            slots = np.fromiter((self._slot_of.get(id_, -1) for id_ in ids), np.int64, len(ids))
+            is_indexed = slots >= 0
+            chosen = slots[is_indexed]
             groups = self._groups(query, dates)
-            named = np.zeros(len(rows), bool)
+            named = np.zeros(self._used, bool)
             for group in groups:
                 named[self._found(group.speakers).slots] = True
-            of = rows[chosen]
-            scores, coverage = self._bm25(groups, chosen, of)
+            of = np.zeros(len(ids), _SLOT)
+            of["days"] = NO_DAY
+            of[is_indexed] = self._rows()[chosen]
+            found = np.zeros((3, len(ids)))
+            found[:, is_indexed] = [*self._bm25(groups, chosen, of[is_indexed]), named[chosen]]
         return MemoryMatches(
-            ids=of["id"].copy(),
-            scores=scores,
-            coverage=coverage,
-            named=named[chosen],
-            states_time=of["states_time"].copy(),
-            asks=of["asks"].copy(),
-            sessions=of["session"].copy(),
-            times_ms=of["time_ms"].copy(),
-            days=of["days"].copy(),
+            is_indexed=is_indexed,
+            scores=found[0],
+            coverage=found[1],
+            named=found[2] > 0,
+            states_time=of["states_time"],
+            asks=of["asks"],
+            sessions=of["session"],
+            times_ms=of["time_ms"],
+            days=of["days"],
         )
 
     def outside(self, span: TimeSpan) -> Ids:

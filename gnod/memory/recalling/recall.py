@@ -140,7 +140,7 @@ def _searched(
         ids,
         times_ms,
         nothing if isinstance(vector, UnavailableModel) else resident.cosines(vector, ids),
-        index.search(query, None if namespaces is None else ids.tolist(), dates),
+        index.search(query, ids.tolist(), dates),
         resident.topic_weights(topic_weights(memories.sealer, words), namespaces),
         named,
         asks_when=expected(query).type is AnswerType.DATE,
