@@ -123,17 +123,14 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
     async def _status() -> m.MemoryStatusResult:
         problem = await service.keyring_problem()
         state = await service.state()
-        return m.MemoryStatusResult(
+        return copied(
+            m.MemoryStatusResult,
+            state,
             unlocked=state.is_unlocked,
             opens_by_itself=not service.is_locked_by_hand
             and (state.key in ("keyring", "file") or (state.key is None and problem is None)),
-            key=state.key,
             keyring_problem=problem,
-            memories=state.memories if state.is_unlocked else None,
-            unembedded=state.unembedded if state.is_unlocked else None,
-            unindexed=state.unindexed if state.is_unlocked else None,
-            index_locked=state.is_index_locked if state.is_unlocked else None,
-            namespaces=state.namespaces,
+            namespaces=list(state.namespaces),
         )
 
     return named(

@@ -42,15 +42,15 @@ T = TypeVar("T")
 
 class MemoryState(NamedTuple):
     """`key`: where it is kept, "keyring", "passphrase" or "file"; None: nothing was ever stored. The rest is known only
-    while unlocked."""
+    while unlocked. `index_locked`: no part of the keyword index can be swapped."""
 
     is_unlocked: bool
     key: str | None
-    memories: int
-    unembedded: int
-    unindexed: int
-    is_index_locked: bool
-    namespaces: list[str]
+    memories: int | None = None
+    unembedded: int | None = None
+    unindexed: int | None = None
+    index_locked: bool | None = None
+    namespaces: Sequence[str] = ()
 
 
 class MemoryService:
@@ -110,16 +110,12 @@ class MemoryService:
         async with self._opening:
             is_new = self._vault is None and not await asyncio.to_thread(self._path.exists)
             record = None if is_new else (await self._open_vault()).record
-        memories = self._memories
-        return MemoryState(
-            is_unlocked=memories is not None,
-            key=record.source if record else None,
-            memories=len(memories.resident) if memories else 0,
-            unembedded=memories.resident.unembedded if memories else 0,
-            unindexed=self._unindexed(memories) if memories else 0,
-            is_index_locked=memories is not None and memories.index.is_locked,
-            namespaces=memories.namespaces() if memories else [],
-        )
+        memories, key = self._memories, record.source if record else None
+        if memories is None:
+            return MemoryState(is_unlocked=False, key=key)
+        resident = memories.resident
+        counts = (len(resident), resident.unembedded, self._unindexed(memories))
+        return MemoryState(True, key, *counts, memories.index.is_locked, memories.namespaces())
 
     @property
     def is_locked_by_hand(self) -> bool:
