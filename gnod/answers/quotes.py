@@ -233,6 +233,9 @@ class _UnitScorer:
             self._nonsense.setdefault(uri, []).append(near.nonsense)
         line, counted = 1, 0
         above: dict[tuple[str, int], _Shares] = {}
+        # The words of the unit before, and of all before it in the paragraph, list or table.
+        before: _Shares = ()
+        earlier: _Shares = ()
         block = -1
         units = self._units(document, text, pieces, near)
         self.texts[document.id] = ReadText(text, units)
@@ -246,7 +249,7 @@ class _UnitScorer:
                 lead = text[slice(*unit.lead)][: sentences.MAX_CHARACTERS]
                 above[over] = self._match(f"{document.title}\n{unit.heading}\n{lead}", document)
             if unit.block != block:
-                block, context = unit.block, _Context()
+                before, earlier, block = (), (), unit.block
             line += text.count("\n", counted, unit.start)
             counted = unit.start
             lines = (line, line + shown.count("\n"))
@@ -259,13 +262,13 @@ class _UnitScorer:
                     uri=uri,
                     rank=score,
                     has_word=1.0 in match or 1.0 in above[over],
-                    words=self._share(match, above[over], context),
+                    words=self._share(match, above[over], before, earlier),
                     has_type=question_type.contains(shown, self._expected),
                     promises=shown.endswith((":", "：", "?", "？", "؟")),
                     piece=near.around(unit.start, unit.end),
                 )
             )
-            context = context.followed_by(match)
+            before, earlier = match, tuple(map(max, earlier, match)) if earlier else match
 
     def _match(self, text: str, document: DocumentRow) -> _Shares:
         present = self.words.find(text, document.language)
@@ -275,10 +278,10 @@ class _UnitScorer:
             for n, letters in enumerate(self._letters)
         )
 
-    def _share(self, here: _Shares, above: _Shares, context: _Context) -> float:
+    def _share(self, here: _Shares, above: _Shares, before: _Shares, earlier: _Shares) -> float:
         """Return the share of the question's words, weighted by their rarity."""
         found = np.array(here)
-        for weight, shares in ((_ABOVE, above), (_BEFORE, context.before), (_EARLIER, context.earlier)):
+        for weight, shares in ((_ABOVE, above), (_BEFORE, before), (_EARLIER, earlier)):
             if shares:
                 found = np.maximum(found, weight * np.array(shares))
         return float(found @ self._weights) if len(self._weights) else 0.0
@@ -317,16 +320,6 @@ class _UnitScorer:
                     )
                 )
         return found
-
-
-class _Context(NamedTuple):
-    """The text before a unit in its paragraph, list or table: the last unit, and the best of all."""
-
-    before: _Shares = ()
-    earlier: _Shares = ()
-
-    def followed_by(self, match: _Shares) -> _Context:
-        return _Context(match, tuple(map(max, self.earlier, match)) if self.earlier else match)
 
 
 def _sequences(word: str) -> frozenset[str]:

@@ -63,14 +63,6 @@ class Listener(Protocol):
         """`text`: what the model has just written, unchecked. `length`: of all that it has written, in characters."""
 
 
-class WrittenAnswer(NamedTuple):
-    """The text that a model wrote from the sources, which it cites by their number from 1; None if it was not asked."""
-
-    sources: Sequence[PassageText]
-    generated: GeneratedText | None = None
-    checked: CheckedAnswer | None = None
-
-
 AnswerReason = Literal[
     "not_found", "no_model", "model_too_small", "not_wanted", "no_sources", "model_declined", "unsupported"
 ]
@@ -78,10 +70,14 @@ AnswerReason = Literal[
 
 
 class Answer(NamedTuple):
-    """`reason`: None if there is a generated text. `generator`: the model that was called, or why none was."""
+    """`sources`: what the model read; it cites them by their number from 1. `generated` and `checked`: what it wrote;
+    None if it was not asked. `reason`: None if there is a generated text. `generator`: the model that was called, or
+    why none was."""
 
     quoted: Quoted
-    written: WrittenAnswer
+    sources: Sequence[PassageText]
+    generated: GeneratedText | None
+    checked: CheckedAnswer | None
     answered: bool
     reason: AnswerReason | None
     generator: Generator | NotCalled
@@ -135,13 +131,14 @@ class AnswerService:
             quoted = await answering.quote()
             sources = [] if isinstance(generator, NotCalled) else await answering.choose(generator)
             freshness = await question.freshness()
-        written = WrittenAnswer(sources)
-        if sources and not isinstance(generator, NotCalled):
-            written = await answering.write(generator, sources)
-        not_called = generator.reason if isinstance(generator, NotCalled) else None
-        answered, reason = decide(not_called, written.checked, quoted=quoted.confidence.is_enough)
-        said = answering.said(freshness)
-        return Answer(quoted, written, answered, reason, generator, answering.copies, said)
+        generated = checked = not_called = None
+        if isinstance(generator, NotCalled):
+            not_called = generator.reason
+        elif sources:
+            generated, checked = await answering.write(generator, sources)
+        answered, reason = decide(not_called, checked, quoted=quoted.confidence.is_enough)
+        given = (generated, checked, answered, reason, generator, answering.copies)
+        return Answer(quoted, sources, *given, answering.said(freshness))
 
     async def evidence(self, request: SearchRequest, options: HybridSettings, max_tokens: int) -> EvidenceFound:
         """Return the fewest passages that support an answer, within a number of tokens."""
@@ -239,10 +236,10 @@ class _Answering:
             self._listener.chose(sources, await self._copies({each.place.document.id for each in sources}))
         return sources
 
-    async def write(self, generator: Generator, sources: Sequence[PassageText]) -> WrittenAnswer:
+    async def write(self, generator: Generator, sources: Sequence[PassageText]) -> tuple[GeneratedText, CheckedAnswer]:
         language = await asyncio.to_thread(detect_query, self._question.text)
         generated = await self._generate(generator, sources, language)
-        return WrittenAnswer(sources, generated, self._check(sources, generated.text, language))
+        return generated, self._check(sources, generated.text, language)
 
     def said(self, freshness: FreshnessReport) -> Said:
         return _said(self._question, freshness, self._stages, self._notes)

@@ -71,13 +71,6 @@ class IndexServices(NamedTuple):
     published: Callable[[], list[PublicationInfo]]
 
 
-class _Compared(NamedTuple):
-    """A folder, compared with the index. `walk`: None if it was not walked; `pending`: files that differ."""
-
-    walk: Walk | RootUnavailable | None
-    pending: int
-
-
 async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> wire.IndexStatusResult:
     configuration = services.configuration
     config = configuration.current
@@ -101,7 +94,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
                 services.scheduler,
                 each,
                 # Free the walks in this thread: one may have found a hundred thousand files.
-                _compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
+                *_compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
                 counted.get(each.name, CollectionCounts()),
                 kinds.get(each.name, Counter()),
                 covered,
@@ -209,27 +202,29 @@ async def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Walk 
 
 def _compare(
     connection: Connection, known: SyncedCollection | None, name: str, walked: Walk | RootUnavailable | None
-) -> _Compared:
+) -> tuple[Walk | RootUnavailable | None, int]:
+    """Return the walk of a folder, None if it was not walked, and how many of its files differ from the index."""
     if walked is None:
         reason = known.unavailable if known else None
-        return _Compared(RootUnavailable(reason) if reason else None, known.pending_files if known else 0)
+        return RootUnavailable(reason) if reason else None, known.pending_files if known else 0
     if isinstance(walked, RootUnavailable):
-        return _Compared(walked, 0)
+        return walked, 0
     try:
         collection_id = collections.id_of(connection, name)
     except CollectionNotFound:  # just added, and not in the database yet
-        return _Compared(walked, len(walked.files))
+        return walked, len(walked.files)
     failed = failures.of_collection(connection, collection_id)
     found = FolderComparison(is_steady=known is None or known.is_steady)
     found.add(walked.files, documents.stats(connection, collection_id), failed, time.time())
     removed = found.plan(walked.unreadable, walked.undecodable).remove
-    return _Compared(walked, len(found.read) - found.again + len(removed))
+    return walked, len(found.read) - found.again + len(removed)
 
 
 def _collection_status(
     scheduler: SyncScheduler,
     collection: CollectionConfig,
-    compared: _Compared,
+    found: Walk | RootUnavailable | None,
+    pending: int,
     counted: CollectionCounts,
     kinds: Counter[str],
     covered: vectors.Coverage,
@@ -237,7 +232,6 @@ def _collection_status(
 ) -> wire.CollectionStatus:
     """`more`: fields that are not computed here."""
     synced, watch = scheduler.find(collection.name), scheduler.watch_state(collection.name)
-    found = compared.walk
     faults = {kind: n for kind, n in kinds.items() if kind not in SKIP_KINDS}
     skips = {kind: n for kind, n in kinds.items() if kind in SKIP_KINDS}
     is_gone = isinstance(found, RootUnavailable)
@@ -249,7 +243,7 @@ def _collection_status(
         verified=found is not None,
         on_disk=len(found.files) if isinstance(found, Walk) else 0 if is_gone else None,
         indexed=counted.files,
-        pending=compared.pending,
+        pending=pending,
         failed=sum(faults.values()),
         failed_by_kind=faults,
         skipped=sum(skips.values()),
