@@ -292,6 +292,11 @@ async def _compose(
     replacement = Replacement(stats, control.replace)
     closing.callback(asyncio.create_task(replacement.follow_upgrades()).cancel)
     attached_infos = partial(shared_handlers.attached_infos, attached)
+    index_services = index_status.IndexServices(
+        *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
+        *(ocr, inference, nearest, model_service, endpoints, journal, attached_infos),
+        partial(shared_handlers.publication_infos, publications),
+    )
     families = (
         answer_handlers.handlers(answers),
         backup.handlers(places, database, control.reopen),
@@ -307,14 +312,7 @@ async def _compose(
         capture.handlers(configuration, scheduler),
         document.handlers(configuration, database, attached),
         document_pages.handlers(configuration, database, pool),
-        index.handlers(
-            index_status.IndexServices(
-                *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, model_service, endpoints, journal, attached_infos),
-                partial(shared_handlers.publication_infos, publications),
-            ),
-            tuning_service,
-        ),
+        index.handlers(index_services, tuning_service),
         links.handlers(configuration, database),
         move.handlers(places, configuration, database, scheduler),
         memory.handlers(memory_service),
@@ -323,7 +321,7 @@ async def _compose(
         ),
         search.handlers(searches, configuration, database),
         shared_handlers.handlers(configuration, database, attached, publications, egress),
-        subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
+        subscribe.handlers(index_services, subscriptions),
     )
     attached.reload()
     closing.push_async_callback(attached.close)
