@@ -303,11 +303,8 @@ async def _compose(
         collection.handlers(configuration, database, attached_infos, scheduler.ignore_files),
         daemon.handlers(places, stats, pool, database, nearest, backlog, control.stop, replacement.when_idle),
         doctor.handlers(
-            doctor.DoctorServices(
-                *(places, stats, configuration, database, storage, pool, model_service, factory, inference),
-                *(memory_service, endpoints, embedding_service),
-                partial(shared_handlers.checks, attached, publications),
-            )
+            *(index_services, stats, pool, factory, memory_service),
+            partial(shared_handlers.checks, attached, publications),
         ),
         capture.handlers(configuration, scheduler),
         document.handlers(configuration, database, attached),

@@ -51,7 +51,7 @@ MAX_WALKED = 20_000
 
 
 class IndexServices(NamedTuple):
-    """The services that the methods use."""
+    """The services that the methods of the index use, and the checks of the doctor."""
 
     places: IndexPaths
     configuration: Configuration
