@@ -10,6 +10,7 @@ import asyncio
 import re
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
+from itertools import starmap
 from math import isnan
 from typing import NamedTuple
 
@@ -80,33 +81,17 @@ async def recall(
     vector = await dependencies.embed(query)
     memories = dependencies.memories
     found, named = await asyncio.to_thread(_searched, memories, query, words, vector, namespaces)
-    scores = candidates.fused(found)
-    likely = np.flatnonzero(scores >= 0)
-    types = memories.resident.types(found.ids[likely].tolist())
-    scores[likely] = ranking.boosted(scores[likely].tolist(), types)
-    if as_of:
-        scores[np.isin(found.ids, memories.index.outside(as_of))] = -1.0
-    rows = candidates.pool(found, scores, memories.resident.fingerprint, len(scores) if as_of else depth.pool)
-    ids = found.ids[rows].tolist()
-    opened = await _opened(memories, ids, depth.pool, as_of)
-    damage = memories.damage_note(ids)
-    rows = [row for row, id_ in zip(rows, ids, strict=True) if id_ in opened][: depth.pool]
-    pool = [opened[id_] for id_ in found.ids[rows].tolist()]
+    scores = _fused(memories, found, as_of)
+    rows, pool, damage = await _pooled(memories, found, scores, depth, as_of)
     reading = await _rerank(dependencies, query, [memory.text for memory in pool], depth)
     has_vector = not isinstance(vector, UnavailableModel)
     ordered = _ordered(found, scores, rows, reading.scores, has_vector=has_vector)
     matched = await asyncio.to_thread(_matched, pool, words)
+    valid = [validity(memory, as_of) if as_of else best_validity(memory, named) for memory in pool]
+    verified = [at < len(reading.scores) for at in range(len(pool))]
     cosines = [None if isnan(cosine) else min(max(cosine, 0.0), 1.0) for cosine in found.cosines[rows].tolist()]
-    hits = ranking.finish(
-        [
-            RecalledMemory(
-                *(memory, score, fraction, validity(memory, as_of) if as_of else best_validity(memory, named)),
-                is_verified=at < len(reading.scores),
-                cosine=cosine,
-            )
-            for at, (memory, score, fraction, cosine) in enumerate(zip(pool, ordered, matched, cosines, strict=False))
-        ]
-    )
+    columns = zip(pool, ordered, matched, valid, verified, cosines, strict=False)  # nothing may be stored
+    hits = ranking.finish(list(starmap(RecalledMemory, columns)))
     hits = ranking.current_first(hits)
     vectors = memories.resident.first_vectors([each.memory.id for each in hits])
     notes = [vector.reason if isinstance(vector, UnavailableModel) else None, reading.reason, damage]
@@ -147,6 +132,29 @@ def _searched(
     )
     now_ms = int(now.timestamp() * 1000)
     return signals, [TimeSpan.of_days(each.start, each.end) for each in named] or [TimeSpan(now_ms, now_ms)]
+
+
+def _fused(memories: Memories, found: MemorySignals, as_of: TimeSpan | None) -> Floats:
+    """Return the scores of the memories, with the boosts of their types; -1 for those that are not to be found."""
+    scores = candidates.fused(found)
+    likely = np.flatnonzero(scores >= 0)
+    types = memories.resident.types(found.ids[likely].tolist())
+    scores[likely] = ranking.boosted(scores[likely].tolist(), types)
+    if as_of:
+        scores[np.isin(found.ids, memories.index.outside(as_of))] = -1.0
+    return scores
+
+
+async def _pooled(
+    memories: Memories, found: MemorySignals, scores: Floats, depth: Depth, as_of: TimeSpan | None
+) -> tuple[list[int], list[Memory], str | None]:
+    """Return the rows of the pool, its memories, and a sentence about damaged ones."""
+    limit = len(scores) if as_of else depth.pool
+    rows = candidates.pool(found, scores, memories.resident.fingerprint, limit)
+    ids = found.ids[rows].tolist()
+    opened = await _opened(memories, ids, depth.pool, as_of)
+    rows = [row for row, id_ in zip(rows, ids, strict=True) if id_ in opened][: depth.pool]
+    return rows, [opened[id_] for id_ in found.ids[rows].tolist()], memories.damage_note(ids)
 
 
 async def _opened(memories: Memories, ids: Sequence[int], limit: int, as_of: TimeSpan | None) -> dict[int, Memory]:
