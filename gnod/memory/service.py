@@ -9,10 +9,10 @@ import asyncio
 import contextlib
 import logging
 from collections import defaultdict
-from collections.abc import Coroutine, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from gnod.configured.configuration import Configuration
 from gnod.configured.models import ModelFactory, ModelService
@@ -21,7 +21,7 @@ from gnod.errors import GnoError, KeyFileFailed, KeyringFailed
 from gnod.memory.key import keys
 from gnod.memory.key.process_memory import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
 from gnod.memory.key.vault import Vault
-from gnod.memory.memories import Memories, open_database
+from gnod.memory.memories import Memories, open_database, unbroken
 from gnod.memory.recalling import recall
 from gnod.memory.recalling.ranking import Depth
 from gnod.memory.recalling.recall import Recalled
@@ -36,8 +36,6 @@ from gnod.store.memory import memories as table
 from gnod.types import UnavailableModel
 
 _log = logging.getLogger(__name__)
-
-T = TypeVar("T")
 
 
 class MemoryState(NamedTuple):
@@ -84,7 +82,7 @@ class MemoryService:
         DatabaseCorrupt or ForeignDatabase."""
         if self._memories is not None:
             return self._memories
-        return await self._complete(self._open_memories())
+        return await self._open_memories()
 
     @property
     def key_file(self) -> Path:
@@ -94,16 +92,39 @@ class MemoryService:
     async def unlock(self, passphrase: str | None, *, in_file: bool = False) -> None:
         """Take the key, or make one where there is none, in the key file with `in_file`. Raises MemoryLocked when a
         passphrase is needed, WrongPassphrase, KeyringFailed, KeyFileFailed."""
-        await self._complete(self._open_memories(passphrase, by_hand=True, in_file=in_file))
+        await self._open_memories(passphrase, by_hand=True, in_file=in_file)
 
+    @unbroken
     async def move_key(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool = False) -> None:
         """Keep the key in the key file, protect it with a new passphrase, or keep it in the keyring (None).
         `passphrase`: the present one, if any. Raises what `unlock` raises."""
-        await self._complete(self._move_key(passphrase, new_passphrase, in_file=in_file))
+        async with self._opening:
+            vault = await self._open_vault()
+            record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase, in_file=in_file))
+            await self._opened_database.write(partial(table.replace_key_record, record=keys.write_record(record)))
+            await self._opened_database.maintain(table.empty_log)  # nothing may stay that the old passphrase opens
+            was_in_file = vault.record is not None and vault.record.source == "file"
+            vault.record = record
+            if was_in_file and record.source != "file":
+                await asyncio.to_thread(keys.remove_file, self.key_file)
+        _log.info("memory.key_moved", extra={"fields": {"key": record.source}})
 
+    @unbroken
     async def lock(self) -> None:
         """Complete what is being written, then forget the key and all that was opened with it."""
-        await self._complete(self._lock())
+        async with self._opening:
+            vault = await self._open_vault()
+            memories, self._memories = self._memories, None
+            for task in (self._embedding, self._indexing):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.wait([task])
+            if memories is not None:
+                await memories.close()
+            vault.lock()
+        memories = None
+        await asyncio.to_thread(overwrite_small_blocks)
+        overwrite_kept_blocks()
 
     async def state(self) -> MemoryState:
         """Return the state. Unlocks nothing, and creates no database."""
@@ -181,6 +202,7 @@ class MemoryService:
         if self._database is not None:
             await asyncio.to_thread(self._database.close)
 
+    @unbroken
     async def _open_memories(
         self, passphrase: str | None = None, *, by_hand: bool = False, in_file: bool = False
     ) -> Memories:
@@ -198,21 +220,6 @@ class MemoryService:
                 self._indexing = asyncio.create_task(self._index(memories), name="indexing memories")
                 self.models_changed()
             return self._memories
-
-    async def _lock(self) -> None:
-        async with self._opening:
-            vault = await self._open_vault()
-            memories, self._memories = self._memories, None
-            for task in (self._embedding, self._indexing):
-                if task is not None:
-                    task.cancel()
-                    await asyncio.wait([task])
-            if memories is not None:
-                await memories.close()
-            vault.lock()
-        memories = None
-        await asyncio.to_thread(overwrite_small_blocks)
-        overwrite_kept_blocks()
 
     async def _open_vault(self) -> Vault:
         if self._vault is None:
@@ -237,18 +244,6 @@ class MemoryService:
             await self._opened_database.write(partial(table.put_key_record, record=keys.write_record(record)))
         vault.open(record, key)
         _log.info("memory.unlocked", extra={"fields": {"key": record.source, "new": is_new}})
-
-    async def _move_key(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool) -> None:
-        async with self._opening:
-            vault = await self._open_vault()
-            record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase, in_file=in_file))
-            await self._opened_database.write(partial(table.replace_key_record, record=keys.write_record(record)))
-            await self._opened_database.maintain(table.empty_log)  # nothing may stay that the old passphrase opens
-            was_in_file = vault.record is not None and vault.record.source == "file"
-            vault.record = record
-            if was_in_file and record.source != "file":
-                await asyncio.to_thread(keys.remove_file, self.key_file)
-        _log.info("memory.key_moved", extra={"fields": {"key": record.source}})
 
     async def _follow_models(self, memories: Memories) -> None:
         """Embed what has no vectors of the configured model, until the models stop changing."""
@@ -315,10 +310,3 @@ class MemoryService:
         if memories.resident.dimensions not in (None, len(vector)):
             memories.resident.replace_vectors([])  # another model is in the file now: embed again
         return vector
-
-    async def _complete(self, work: Coroutine[object, object, T]) -> T:
-        """Run `work` to the end even if the request is cancelled: no key may be made without its record."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
