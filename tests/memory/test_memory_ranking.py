@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.memory.recalling import candidates, ranking
+from gnod.memory.recalling import candidates
 from gnod.memory.recalling.candidates import MemorySignals
 from gnod.memory.recalling.keyword_index import KeywordIndex
 from gnod.memory.recalling.ranking import (
@@ -21,7 +21,6 @@ from gnod.memory.recalling.ranking import (
     boosted,
     events,
     finish,
-    reranked,
     synthetic,
 )
 from gnod.memory.recalling.time_expressions import Period
@@ -163,17 +162,6 @@ class TestAfterTheCrossEncoder:
         values = [each.score for each in done]
         assert values == sorted(values, reverse=True)
         assert all(0.03 <= value <= 1 for value in values)
-
-
-class TestCutShort:
-    def test_unread_candidates_rank_below_read_ones(self) -> None:
-        assert reranked([0.9, 0.2], [0.6, 0.1]) == [0.9, 0.2, 0.2, 0.1]
-        assert reranked([], [0.6, 0.1]) == [0.6, 0.1]
-        assert reranked([0.5], []) == [0.5]
-
-
-def test_floors() -> None:
-    assert (ranking._SCORE_FLOOR, ranking._KEYWORD_FLOOR) == (0.03, 0.30)
 
 
 def vectors(*cosines: float) -> dict[int, Vector]:
