@@ -27,18 +27,17 @@ import numpy
 
 from gnod import paths
 from gnod.answers import evidence, quoting
-from gnod.answers.confidence import THRESHOLD
-from gnod.answers.evidence import NO_EVIDENCE, EvidenceList
+from gnod.answers.confidence import NOTHING_FOUND, THRESHOLD
+from gnod.answers.evidence import EvidenceList
 from gnod.answers.nearness import NONSENSE, Floats
 from gnod.answers.quotes import DOCUMENTS, MAX_QUOTES, ScoredQuote
-from gnod.answers.quoting import NOTHING_QUOTED, Quoted, QuoteDependencies
+from gnod.answers.quoting import Quoted, QuoteDependencies
 from gnod.errors import QuerySyntaxError
 from gnod.evaluate.dataset import CorpusDocument, Dataset, read, read_queries
 from gnod.evaluate.index import COLLECTION, Index, Progress, temporary_index
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import UNBOUNDED_S
-from gnod.evaluate.progress import ProgressLine
-from gnod.evaluate.searching import MeasuredModels
+from gnod.evaluate.report import ProgressLine
+from gnod.evaluate.searching import UNBOUNDED_S, MeasuredModels
 from gnod.ingest.text.canonical import canonicalise
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.files import ModelFiles
@@ -129,7 +128,7 @@ class Quoter:
         try:
             query = parse_question(question)
         except QuerySyntaxError:
-            return NO_EVIDENCE
+            return EvidenceList([], 0, [], NOTHING_FOUND, [])
         found = await stages.search(self._search, query, Filters(collections=(COLLECTION,)), _GATHERED)
         return await evidence.gather(self._quote, question, found, max_tokens=max_tokens, limit_s=UNBOUNDED_S)
 
@@ -137,7 +136,7 @@ class Quoter:
         try:
             query = parse_question(question)
         except QuerySyntaxError:
-            return NOTHING_QUOTED
+            return Quoted([], NOTHING_FOUND, [])
         filters = Filters(collections=(COLLECTION,), excluded=excluded)
         found = await stages.search(self._search, query, filters, self._options)
         return await quoting.quote(self._quote, question, found, limit_s=UNBOUNDED_S)

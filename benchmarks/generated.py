@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.generated MODEL.gguf... [--questions N] [--tokens N] [--seconds S]
 
-Revises the smallest model that is called without being asked for (`gnod.answers.verdict:MIN_PARAMETERS`): a
+Revises the smallest model that is called without being asked for (`gnod.answers.query_models:MIN_PARAMETERS`): a
 model is worth calling if its answers are right about as often as the first quote, and if it is silent when the
 documents do not say.
 

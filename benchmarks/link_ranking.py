@@ -29,8 +29,7 @@ from benchmarks.throwaway import SHARED, require_shared
 from gnod.config.model import IngestConfig
 from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import UNBOUNDED_S
-from gnod.evaluate.searching import MeasuredModels
+from gnod.evaluate.searching import UNBOUNDED_S, MeasuredModels
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.text.outline import outline
 from gnod.ingest.workers.jobs import FileJob, Outcome

@@ -20,7 +20,7 @@ from gnod.errors import GnoError
 from gnod.evaluate.dataset import Dataset, read
 from gnod.evaluate.index import Index, temporary_index
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.progress import ProgressLine
+from gnod.evaluate.report import ProgressLine
 from gnod.evaluate.searching import MeasuredModels, search_service
 from gnod.models.files import ModelFiles
 from gnod.search.hybrid.stages import HybridSettings

@@ -160,11 +160,7 @@ class _Vault:
     async def _ask(self, question: MemoryQuestion, namespace: str) -> _Answer:
         memories = self._memories
         dependencies = RecallDependencies(
-            sealer=memories.sealer,
-            resident=memories.resident,
-            keyword_index=memories.index,
-            open_all=memories.open_all,
-            damage_note=memories.damage_note,
+            memories,
             embed=self._models.embedder.query,
             reranker=self._models.reranker or _NO_RERANKER,
             throughput=ThroughputEstimate(),
@@ -173,7 +169,7 @@ class _Vault:
         found = await recall(dependencies, question.question, SEARCH, memories.namespace_ids([namespace]))
         return _Answer(question, [self._ids[hit.memory.name] for hit in found.hits])
 
-    async def _embed(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> EmbeddedTexts:
+    async def _embed(self, uri: str, texts: Sequence[str], waits: bool) -> EmbeddedTexts:
         return EmbeddedTexts(uri, await self._models.embedder.passages(texts, waits=waits))
 
 

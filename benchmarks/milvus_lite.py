@@ -13,7 +13,7 @@ from pathlib import Path
 
 from gnod.config.shared_addresses import SharedAddress, parse
 from gnod.egress import Purpose
-from gnod.evaluate.gate import MeasurementGate
+from gnod.evaluate.models import MeasurementGate
 from gnod.models.remote.addresses import EndpointAddress
 from gnod.shared.milvus.client import MilvusConnection
 from gnod.shared.milvus.engine import MilvusEngine

@@ -18,7 +18,7 @@ from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, GnoError
 from gnod.evaluate.dataset import read
 from gnod.evaluate.evaluation import Summary, evaluate
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.progress import ProgressLine
+from gnod.evaluate.report import ProgressLine
 from gnod.models.files import ModelFiles
 from gnod.presets import PRESETS
 

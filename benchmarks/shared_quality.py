@@ -28,8 +28,7 @@ from gnod.evaluate.dataset import Dataset, read
 from gnod.evaluate.index import COLLECTION, Index, temporary_index
 from gnod.evaluate.measures import measure
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import MODES
-from gnod.evaluate.searching import MeasuredModels
+from gnod.evaluate.searching import MeasuredModels, retriever
 from gnod.models.files import ModelFiles
 from gnod.search.hybrid import across_indexes, stages
 from gnod.search.hybrid.across_indexes import Joined
@@ -129,7 +128,7 @@ async def _compare(dataset: Dataset, index: Index, server: MilvusLite, folder: P
     queries = dict(list(dataset.queries.items())[:most])
     async with _attached(server, folder) as (database, attached):
         for mode, search in _searches(index, database).items():
-            here = MODES[mode].retriever(index)
+            here = retriever(index, mode)
             local: dict[str, Scores] = {}
             shared: dict[str, Scores] = {}
             took: tuple[list[float], list[float]] = ([], [])
@@ -163,7 +162,7 @@ def _searches(index: Index, database: Database) -> dict[str, Search]:
 
     models = index.models
     if models is None:
-        return {"lexical": words}
+        return {"keyword": words}
     nearest = Nearest()
 
     async def embed(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
@@ -183,7 +182,7 @@ def _searches(index: Index, database: Database) -> dict[str, Search]:
         options = HybridSettings(limit=LIMIT, budget_s=3600.0)
         return (await stages.search(dependencies, parse_query(query), Filters(), options)).ranked
 
-    return {"lexical": words, "vector": vectors, "hybrid": both}
+    return {"keyword": words, "vector": vectors, "hybrid": both}
 
 
 def _print(

@@ -78,7 +78,7 @@ def _bench(request: str) -> int:
     from gnod.evaluate import command
 
     # Whoever ends it, the throw-away index goes with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")
     try:

@@ -248,7 +248,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.quotes:_ABOVE", "value of a word in title, headings or table header"),
         Constant("answers.quotes:_EARLIER", "value of a word earlier in the paragraph"),
         Constant("answers.quotes:_LETTERS", "letters of the sequences by which forms of a word are compared"),
-        Constant("answers.quotes:_PAIR", "value of a pair of characters in a script without spaces, in words"),
+        Constant("answers.words:PAIR", "value of a pair of characters in a script without spaces, in words"),
         Constant("answers.quotes:_WORTHWHILE", "share of the first quote's score that a further one needs"),
         Constant("answers.quotes:_LONG", "characters from which on only parts of a document are read"),
         Constant("answers.quotes:_REACH", "characters that are read on both sides of a place"),
@@ -280,7 +280,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.packet:COPIED", "share of equal character sequences that makes a near-copy"),
     ),
     "Generated answers": (
-        Constant("answers.verdict:MIN_PARAMETERS", "parameters of the smallest model that is called by itself"),
+        Constant("answers.query_models:MIN_PARAMETERS", "parameters of the smallest model that is called by itself"),
         Constant("answers.service:_MAX_SOURCE_TOKENS", "tokens of all sources"),
         Constant("answers.service:_MIN_SOURCE_TOKENS", "tokens that the sources get at least"),
         Constant("answers.prompt:TOKENS", "tokens of the rules"),

@@ -39,32 +39,13 @@ _DECLINE = re.compile(
 )
 
 # Words about an answer, which do not state anything themselves: "The answer is [1]."
-_ABOUT_ANSWERS = frozenset(
-    [
-        "answer",
-        "answers",
-        "question",
-        "questions",
-        "source",
-        "sources",
-        "document",
-        "documents",
-        "text",
-        "following",
-        "information",
-        "antwort",
-        "antworten",
-        "frage",
-        "quelle",
-        "quellen",
-        "dokument",
-        "dokumente",
-        "folgende",
-        "réponse",
-        "respuesta",
-        "fuente",
-    ]
-)
+_ABOUT = {
+    "en": "answer answers question questions source sources document documents text following information",
+    "de": "antwort antworten frage quelle quellen dokument dokumente folgende",
+    "fr": "réponse",
+    "es": "respuesta fuente",
+}
+_ABOUT_ANSWERS = frozenset(word for words in _ABOUT.values() for word in words.split())
 
 # The share of a sentence's words that its source must contain: a source that the model cited, and one that the check
 # adds.

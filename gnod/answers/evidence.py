@@ -5,24 +5,20 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from gnod.analysis.stemming import stemming_language
 from gnod.answers import line_citations, packet, quoting, structure
-from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
+from gnod.answers.confidence import Confidence, assess
 from gnod.answers.packet import Option, Packet, PacketSource
 from gnod.answers.quotes import ReadText, ScoredUnit
 from gnod.answers.quoting import QuoteDependencies, ScoredUnits
 from gnod.answers.structure import Range
-from gnod.answers.words import WordFinder, question_words
+from gnod.answers.words import WeighedWords
 from gnod.search.hybrid.budget import Stage
 from gnod.search.hybrid.stages import HybridResult
-from gnod.search.keyword import lexical
 from gnod.store.connection import Connection
-from gnod.store.keyword_index import fulltext
-from gnod.store.keyword_index.fulltext import Term
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
 from gnod.types import source_line
@@ -62,15 +58,15 @@ class PassageText(NamedTuple):
 
 
 class EvidenceLeftOut(NamedTuple):
-    """Passages that were left out for one reason.¶`passages`: their number. `place`, `score`, `tokens`: those of the
-    best one. `repeats`: the number of the passage in the packet with the same text, from 0."""
+    """Passages that were left out for one reason. `place`, `score`, `tokens`: those of the best one. `repeats`: the
+    number of the passage in the packet with the same text, from 0. `passages`: their number."""
 
     reason: packet.Reason
-    passages: int
     place: Place
     score: float
     tokens: int
     repeats: int | None
+    passages: int = 1
 
 
 class EvidenceList(NamedTuple):
@@ -82,9 +78,6 @@ class EvidenceList(NamedTuple):
     left_out: list[EvidenceLeftOut]
     confidence: Confidence
     stages: list[Stage]
-
-
-NO_EVIDENCE = EvidenceList([], 0, [], NOTHING_FOUND, [])
 
 
 async def gather(
@@ -100,63 +93,33 @@ async def gather(
         dependencies, question, found, limit_s=limit_s, documents=len(found.ranked), preselected=UNITS
     )
     started = time.monotonic()
-    evidence = await dependencies.read(
-        partial(_gather, question=question, found=found, scored=scored, max_tokens=max_tokens)
-    )
+    evidence = await dependencies.read(partial(_gather, found=found, scored=scored, max_tokens=max_tokens))
     ms = round((time.monotonic() - started) * 1000, 3)
     stage = Stage("evidence", True, ms, None, {"passages": len(evidence.passages), "tokens": evidence.tokens})
     return evidence._replace(stages=[*scored.stages, stage])
 
 
-def _gather(
-    connection: Connection, question: str, found: HybridResult, scored: ScoredUnits, max_tokens: int
-) -> EvidenceList:
+def _gather(connection: Connection, found: HybridResult, scored: ScoredUnits, max_tokens: int) -> EvidenceList:
     read = {unit.candidate.document.id: unit.candidate.document for unit in scored.units}
     sources = {
-        id_: PacketSource(id_, scored.collected.texts[id_].text, f"{document.title}\n{document.uri}")
+        id_: PacketSource(scored.collected.texts[id_].text, f"{document.title}\n{document.uri}")
         for id_, document in read.items()
     }
-    words = WeighedWords(connection, question)
+    words = scored.collected.words
     options = _options(scored.units, scored.collected.texts, words)
-    confidence = assess(scored.units, scored.collected.weight)
+    confidence = assess(scored.units, words.total)
     chosen = packet.choose(options, sources, words.weights, max_tokens)
-    passages = [
-        _passage(read[passage.document], sources[passage.document].text, passage) for passage in chosen.passages
-    ]
+    passages = [_passage(read[each.document], sources[each.document].text, each) for each in chosen.passages]
     left_out = [
-        *_summed(chosen, read, sources),
-        *_copies(connection, found, chosen, read, passages),
-    ]
-    return EvidenceList(passages, chosen.tokens, _merged(left_out), confidence, [])
-
-
-class WeighedWords:
-    """The content words of a question, and their weights in the index, whose sum is 1."""
-
-    def __init__(self, connection: Connection, question: str) -> None:
-        analyzers = lexical.analyzers_of_index(connection)
-        words = question_words(question, analyzers)
-        variants = [word.variants for word in words]
-        terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
-        weighed = fulltext.weigh(connection, terms)
-        weights = [each.weight for each in weighed]
-        self.weights = [weight / (sum(weights) or 1.0) for weight in weights]
-        self._surfaces = [word.surface.casefold() for word in words]
-        # Words, in lower case, that no document has.
-        self.unknown = frozenset(
-            surface
-            for surface, word in zip(self._surfaces, weighed, strict=True)
-            if not any(count for _, count in word.frequencies)
+        EvidenceLeftOut(
+            each.reason,
+            _place(read[each.option.document], sources[each.option.document].text, each.option),
+            *(round(each.option.score, 6), each.tokens, each.repeats),
         )
-        self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in analyzers}
-
-    def find(self, text: str, document: DocumentRow) -> frozenset[int]:
-        return self._finders[stemming_language(document.language)].find(text)
-
-    def share(self, text: str, document: DocumentRow, besides: Collection[str]) -> float:
-        """Return the share of the words that a text has, by weight, without some of them (in lower case)."""
-        counted = {n: self.weights[n] for n, word in enumerate(self._surfaces) if word not in besides}
-        return sum(counted.get(n, 0.0) for n in self.find(text, document)) / (sum(counted.values()) or 1.0)
+        for each in chosen.left_out
+    ]
+    left_out += _copies(connection, found, chosen, read, passages)
+    return EvidenceList(passages, chosen.tokens, _merged(left_out), confidence, [])
 
 
 def _options(units: Sequence[ScoredUnit], texts: Mapping[int, ReadText], words: WeighedWords) -> list[Option]:
@@ -176,10 +139,10 @@ def _options(units: Sequence[ScoredUnit], texts: Mapping[int, ReadText], words: 
 def _option(scored: ScoredUnit, text: str, place: Range, words: WeighedWords) -> Option:
     document = scored.candidate.document
     shown = f"{place.heading}\n{text[slice(*place.lead)]}\n{text[place.start : place.end]}"
-    return Option(document.id, *place, scored.score, words.find(shown, document))
+    return Option(document.id, *place, scored.score, words.find(shown, document.language))
 
 
-def _passage(document: DocumentRow, text: str, chosen: packet.ChosenPassage) -> PassageText:
+def _passage(document: DocumentRow, text: str, chosen: Option) -> PassageText:
     low, high = chosen.lead
     place = _place(document, text, chosen)
     return PassageText(
@@ -192,28 +155,12 @@ def _passage(document: DocumentRow, text: str, chosen: packet.ChosenPassage) -> 
     )
 
 
-def _place(document: DocumentRow, text: str, part: packet.ChosenPassage | Option) -> Place:
+def _place(document: DocumentRow, text: str, part: Option) -> Place:
     return Place(document, _line(document, text, part.start), _line(document, text, part.end - 1), part.heading)
 
 
 def _line(document: DocumentRow, text: str, at: int) -> int:
     return source_line(document.line_map, text.count("\n", 0, at) + 1)
-
-
-def _summed(
-    chosen: Packet, read: Mapping[int, DocumentRow], sources: Mapping[int, PacketSource]
-) -> list[EvidenceLeftOut]:
-    return [
-        EvidenceLeftOut(
-            each.reason,
-            1,
-            _place(read[each.option.document], sources[each.option.document].text, each.option),
-            round(each.option.score, 6),
-            each.tokens,
-            each.repeats,
-        )
-        for each in chosen.left_out
-    ]
 
 
 def _copies(
@@ -229,14 +176,7 @@ def _copies(
     by_id = documents.by_ids(connection, unread)
     copies = [by_id[id_] for id_ in unread if id_ in by_id and by_id[id_].active]
     return [
-        EvidenceLeftOut(
-            "repeats",
-            1,
-            passages[number].place._replace(document=copy),
-            passages[number].score,
-            0,
-            number,
-        )
+        EvidenceLeftOut("repeats", passages[number].place._replace(document=copy), passages[number].score, 0, number)
         for copy in copies
         if (number := first.get(copy.mirror_hash)) is not None
     ]

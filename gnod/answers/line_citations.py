@@ -82,19 +82,20 @@ def without(text: str) -> str:
 
 def check(connection: Connection, citation: LineCitation) -> CitationNow:
     """Return whether the document still has the lines, and where: of several places, the nearest."""
+    now = CitationNow(citation.written, "gone", None, citation.line, citation.end_line)
     try:
         document = references.resolve(connection, citation.document, propose=False).document
     except GnoError:
-        return CitationNow(citation.written, "gone", None, citation.line, citation.end_line)
+        return now
     lines = documents.markdown(connection, document.mirror_hash).split("\n")
     first, last = (canonical_line(document.line_map, each) for each in (citation.line, citation.end_line))
     if _hash(lines[first - 1 : last]) == citation.hash:
-        return CitationNow(citation.written, "unchanged", document, citation.line, citation.end_line)
+        return now._replace(state="unchanged", document=document)
     at = _moved(lines, first, last - first + 1, citation.hash)
     if at is None:
-        return CitationNow(citation.written, "changed", document, citation.line, citation.end_line)
-    now = (source_line(document.line_map, line) for line in (at, at + last - first))
-    return CitationNow(citation.written, "moved", document, *now)
+        return now._replace(state="changed", document=document)
+    line, end_line = (source_line(document.line_map, each) for each in (at, at + last - first))
+    return now._replace(state="moved", document=document, line=line, end_line=end_line)
 
 
 def _moved(lines: Sequence[str], first: int, count: int, wanted: str) -> int | None:

@@ -1,4 +1,4 @@
-"""How near a question is to texts: cosines, and the limit that meaningless questions set for each model."""
+"""How near a question is to the pieces of documents: cosines, and the limit that meaningless questions set."""
 
 from __future__ import annotations
 
@@ -32,20 +32,35 @@ class EmbeddedQuestion(NamedTuple):
     nonsense: Mapping[str, Floats]
 
 
-def question_cosines(
-    question: EmbeddedQuestion, uri: str, pieces: Sequence[EmbeddedPiece]
-) -> tuple[list[float | None], Floats | None]:
-    """Return each piece's cosine with the question, and a row of those with NONSENSE for each piece that has a vector;
-    None without vectors of this model."""
-    found: list[float | None] = [None] * len(pieces)
-    query, nonsense = question.vectors.get(uri), question.nonsense.get(uri)
-    rows = {n: each.vector for n, each in enumerate(pieces) if each.vector is not None}
-    if query is None or not rows:
-        return found, None
-    matrix = np.stack([*rows.values()])
-    for n, cosine in zip(rows, (matrix @ query).tolist(), strict=True):
-        found[n] = cosine
-    return found, None if nonsense is None else matrix @ nonsense.T
+class NearPieces:
+    """The pieces of a document that have a vector of the model `uri`, with their cosines. `nonsense`: the cosines of
+    each piece with NONSENSE, one row each; None without vectors."""
+
+    nonsense: Floats | None
+
+    def __init__(self, question: EmbeddedQuestion, uri: str, pieces: Sequence[EmbeddedPiece]) -> None:
+        query, nonsense = question.vectors.get(uri), question.nonsense.get(uri)
+        known = [] if query is None else [(each, each.vector) for each in pieces if each.vector is not None]
+        self._starts = np.array([piece.start for piece, _ in known], np.int64)
+        self._ends = np.array([piece.end for piece, _ in known], np.int64)
+        self._cosines, self.nonsense = np.empty(0, np.float32), None
+        if query is not None and known:
+            matrix = np.stack([vector for _, vector in known])
+            self._cosines = matrix @ query
+            self.nonsense = None if nonsense is None else matrix @ nonsense.T
+
+    def around(self, start: int, end: int) -> float | None:
+        """Return the cosine of the piece that has most of a range."""
+        if not len(self._starts):
+            return None
+        shared = np.minimum(self._ends, end) - np.maximum(self._starts, start)
+        best = int(shared.argmax())
+        return float(self._cosines[best]) if shared[best] > 0 else None
+
+    def best(self, count: int) -> list[tuple[int, int]]:
+        """Return the ranges of the pieces nearest to the question."""
+        order = np.argsort(-self._cosines, kind="stable")[:count]
+        return list(zip(self._starts[order].tolist(), self._ends[order].tolist(), strict=True))
 
 
 def nearness_limit(nonsense: Floats) -> float:

@@ -33,7 +33,6 @@ _SPACE = re.compile(r"[\W_]+")
 class PacketSource(NamedTuple):
     """A document. `head`: what a reader sees of it once, above its passages: title and address."""
 
-    id: int
     text: str
     head: str
 
@@ -41,7 +40,8 @@ class PacketSource(NamedTuple):
 class Option(NamedTuple):
     """A passage that may be chosen: a range of a document's text. `lead`: the range of the table's header, or of the
     line above the list. `words`: numbers of the question's words in it. `short`: the same without its surroundings, for
-    a small budget; None: it is that already."""
+    a small budget; None: it is that already. A chosen one is joined with others next to it, and has no lead if another
+    passage of the packet has it."""
 
     document: int
     start: int
@@ -51,18 +51,6 @@ class Option(NamedTuple):
     score: float
     words: frozenset[int]
     short: Option | None = None
-
-
-class ChosenPassage(NamedTuple):
-    """A passage of the packet: as in Option, joined with others next to it. `lead` is empty if another passage of the
-    packet has it."""
-
-    document: int
-    start: int
-    end: int
-    heading: str
-    lead: tuple[int, int]
-    score: float
 
 
 class LeftOut(NamedTuple):
@@ -78,7 +66,7 @@ class Packet(NamedTuple):
     """`passages`: grouped by document, the one with the best passage first, and in order of their lines. `tokens`: of
     all, with headings and heads. `left_out`: best first."""
 
-    passages: list[ChosenPassage]
+    passages: list[Option]
     tokens: int
     left_out: list[LeftOut]
 
@@ -98,7 +86,7 @@ class _Selection:
         self._sources = sources
         self._weights = weights
         self._max_tokens = max_tokens
-        self._chosen: list[ChosenPassage] = []
+        self._chosen: list[Option] = []
         self._texts: dict[tuple[int, int, int], _ComparedText] = {}
 
     def run(self, options: Sequence[Option]) -> Packet:
@@ -106,7 +94,7 @@ class _Selection:
         scale = waiting[0].score if waiting else 0.0
         covered: set[int] = set()
         first: float | None = None
-        left_out: list[tuple[Reason, Option, ChosenPassage | None]] = []
+        left_out: list[tuple[Reason, Option, Option | None]] = []
         while waiting:
             values = [self._value(each, covered, scale) for each in waiting]
             at = max(range(len(waiting)), key=lambda n: values[n])
@@ -138,33 +126,30 @@ class _Selection:
             for each in self._chosen
         )
 
-    def _repeated(self, option: Option) -> ChosenPassage | None:
+    def _repeated(self, option: Option) -> Option | None:
         text = self._text(option)
         return next((each for each in self._chosen if text.is_in(self._text(each))), None)
 
-    def _text(self, place: Option | ChosenPassage) -> _ComparedText:
+    def _text(self, place: Option) -> _ComparedText:
         key = (place.document, place.start, place.end)
         if key not in self._texts:
             self._texts[key] = _ComparedText(self._sources[place.document].text[place.start : place.end])
         return self._texts[key]
 
-    def _fitting(self, option: Option) -> list[ChosenPassage] | None:
+    def _fitting(self, option: Option) -> list[Option] | None:
         """Return the chosen passages with one more; None if it does not fit, not even without its surroundings."""
         joined = self._joined(option)
         if self._cost(joined) <= self._max_tokens:
             return joined
         return self._fitting(option.short) if option.short else None
 
-    def _joined(self, option: Option) -> list[ChosenPassage]:
+    def _joined(self, option: Option) -> list[Option]:
         """Return the chosen passages with one more, in the order of the packet. Passages with nothing but white space
         between them become one."""
         text = self._sources[option.document].text
-        places = [each for each in self._chosen if each.document == option.document]
-        places.append(
-            ChosenPassage(option.document, option.start, option.end, option.heading, option.lead, option.score)
-        )
-        joined: list[ChosenPassage] = []
-        for each in sorted(places):
+        places = [*(each for each in self._chosen if each.document == option.document), option]
+        joined: list[Option] = []
+        for each in sorted(places, key=lambda place: place[:6]):
             last = joined[-1] if joined else None
             if last and each.heading == last.heading and not text[last.end : each.start].strip():
                 score = max(last.score, each.score)
@@ -175,15 +160,15 @@ class _Selection:
                 joined.append(each)
         return _in_order([*(each for each in self._chosen if each.document != option.document), *_with_leads(joined)])
 
-    def _cost(self, passages: Sequence[ChosenPassage]) -> int:
+    def _cost(self, passages: Sequence[Option]) -> int:
         heads = dict.fromkeys(passage.document for passage in passages)
         return sum(estimated_tokens(self._sources[head].head) for head in heads) + sum(map(self._tokens, passages))
 
-    def _tokens(self, place: Option | ChosenPassage) -> int:
+    def _tokens(self, place: Option) -> int:
         text = self._sources[place.document].text
         return estimated_tokens("\n".join((place.heading, text[slice(*place.lead)], text[place.start : place.end])))
 
-    def _packet(self, left_out: Iterable[tuple[Reason, Option, ChosenPassage | None]]) -> Packet:
+    def _packet(self, left_out: Iterable[tuple[Reason, Option, Option | None]]) -> Packet:
         return Packet(
             self._chosen,
             self._cost(self._chosen),
@@ -193,7 +178,7 @@ class _Selection:
             ],
         )
 
-    def _number(self, place: ChosenPassage) -> int:
+    def _number(self, place: Option) -> int:
         """Return the number of the passage that has this place now."""
         return next(
             n
@@ -208,14 +193,14 @@ def _order(option: Option) -> tuple[object, ...]:
     return (-option.score, *option[:3], short.start, short.end, sorted(option.words))
 
 
-def _in_order(passages: Sequence[ChosenPassage]) -> list[ChosenPassage]:
+def _in_order(passages: Sequence[Option]) -> list[Option]:
     best: dict[int, float] = {}
     for each in passages:
         best[each.document] = max(best.get(each.document, 0.0), each.score)
     return sorted(passages, key=lambda each: (-best[each.document], each.document, each.start))
 
 
-def _with_leads(passages: Sequence[ChosenPassage]) -> list[ChosenPassage]:
+def _with_leads(passages: Sequence[Option]) -> list[Option]:
     """Leave out the leads that are in a passage, or above an earlier one."""
     seen: set[tuple[int, int]] = set()
     kept = []

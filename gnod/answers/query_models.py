@@ -12,10 +12,8 @@ from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Literal, NamedTuple, TypeVar
 
-from gnod.answers import evidence, quoting, verdict
-from gnod.answers.evidence import EvidenceList
 from gnod.answers.nearness import NONSENSE, Floats
-from gnod.answers.quoting import Quoted, QuoteDependencies, ScoredUnits
+from gnod.answers.quoting import QuoteDependencies
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.models import ModelFactory, ModelService
@@ -39,10 +37,16 @@ from gnod.types import UnavailableModel
 T = TypeVar("T")
 
 
+# The smallest model that is called by default, in parameters. Models of 0.13 and 0.27 billion were measured, and are
+# far worse than the first quote. Larger ones were not available, so this value is an assumption
+# (docs/adr/0032-generated-answers.md; `benchmarks/generated.py` revises it).
+MIN_PARAMETERS = 1_000_000_000
+
+
 class NotCalled(NamedTuple):
     """No model writes an answer. `why`: in words; None if the user does not want an answer."""
 
-    reason: verdict.NotCalled
+    reason: Literal["no_model", "model_too_small", "not_wanted"]
     why: str | None
 
 
@@ -112,44 +116,20 @@ class ConfiguredModels:
             sources=sources,
         )
 
-    async def quote(self, read: Read, question: str, found: HybridResult, collections: Sequence[str]) -> Quoted:
-        """Return the sentences that answer the question, from the documents found; `read` as in `search`."""
-        return await quoting.quote(await self._quote_dependencies(read, found, collections), question, found)
-
-    async def evidence(
-        self, read: Read, question: str, found: HybridResult, collections: Sequence[str], max_tokens: int
-    ) -> EvidenceList:
-        """Return the fewest passages that support an answer, from the documents found; `read` as in `search`."""
-        dependencies = await self._quote_dependencies(read, found, collections)
-        return await evidence.gather(dependencies, question, found, max_tokens=max_tokens)
-
-    async def scored(
-        self, read: Read, claim: str, found: HybridResult, collections: Sequence[str], units: int, limit_s: float
-    ) -> ScoredUnits:
-        """Return the sentences that are nearest to a claim, from the documents found; `read` as in `search`."""
-        dependencies = await self._quote_dependencies(read, found, collections)
-        without = dependencies._replace(reranker=UnavailableModel("it judges answers, not claims"))
-        return await quoting.score(without, claim, found, preselected=units, limit_s=limit_s)
-
-    async def nonsense(self, found: HybridResult, collections: Sequence[str]) -> Mapping[str, Floats]:
-        """Return the vectors of NONSENSE by each model that embedded the query of a search."""
-        vectors = found.vectors.row(0) if found.vectors else {}
-        for uri in vectors.keys() - self._nonsense.keys():
-            self._nonsense[uri] = await self._embedding.query_embedder(uri, collections).texts(NONSENSE)
-        return self._nonsense
-
-    async def _quote_dependencies(
+    async def quote_dependencies(
         self, read: Read, found: HybridResult, collections: Sequence[str]
     ) -> QuoteDependencies:
+        """Return what reads the documents that a search found; `read` as in that search."""
         seen = await self._seen(read, collections)
 
         async def embed(uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
             return await self._embedding.query_embedder(uri, collections, seen).sentences(sentences)
 
+        for uri in (found.vectors.row(0) if found.vectors else {}).keys() - self._nonsense.keys():
+            self._nonsense[uri] = await self._embedding.query_embedder(uri, collections).texts(NONSENSE)
         reranker = self._model("rerank", Reranker, collections, seen)
         throughput = self._throughputs["" if isinstance(reranker, UnavailableModel) else reranker.uri]
-        nonsense = await self.nonsense(found, collections)
-        return QuoteDependencies(read, embed, nonsense, reranker, throughput)
+        return QuoteDependencies(read, embed, self._nonsense, reranker, throughput)
 
     async def generator(
         self, read: Read, collections: Sequence[str], wanted: bool | None = None
@@ -171,9 +151,9 @@ class ConfiguredModels:
             if wanted:
                 raise
             return NotCalled("no_model", error.message)
-        if size is None or verdict.is_capable(size):
+        if size is None or is_capable(size):
             return generator
-        return NotCalled("model_too_small", verdict.too_small(uris.short_name(uris.parse(uri)), size))
+        return NotCalled("model_too_small", _too_small(uris.short_name(uris.parse(uri)), size))
 
     async def _seen(self, read: Read, collections: Sequence[str]) -> list[str]:
         """Return the collections in a snapshot, some of which may be gone from the config; empty if some are named, or
@@ -198,3 +178,23 @@ def _collections(connection: Connection) -> list[str]:
 def _only(collections: Sequence[str]) -> str | None:
     """Return the one collection that is searched, whose own models take precedence."""
     return collections[0] if len(collections) == 1 else None
+
+
+def is_capable(parameters: int | None) -> bool:
+    """Tell whether a model is called by default. None: a server runs it, and the user chose that server.
+
+    Names of models are rounded, so the size is rounded as well: a "1B" model may have 999,885,952 parameters.
+    """
+    return parameters is None or round(parameters / 1e9, 2) * 1e9 >= MIN_PARAMETERS
+
+
+def _too_small(name: str, parameters: int) -> str:
+    """Return why a model is not called, and what to do.
+
+    >>> _too_small("gemma3-270m", 268_098_176)[:76]
+    'gemma3-270m has 0.27 billion parameters; only models with at least 1 billion'
+    """
+    return (
+        f"{name} has {parameters / 1e9:.2f} billion parameters; only models with at least "
+        f"{MIN_PARAMETERS / 1e9:g} billion write answers: use --generate to call it anyway"
+    )

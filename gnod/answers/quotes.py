@@ -17,23 +17,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gnod.analysis.stemming import stemming_language
-from gnod.analysis.terms import Analyzer
 from gnod.answers import line_citations
-from gnod.answers.nearness import EmbeddedQuestion, Floats, nearness_limit, question_cosines
-from gnod.answers.words import QuestionWord, WordFinder, question_words
+from gnod.answers.nearness import EmbeddedQuestion, Floats, NearPieces, nearness_limit
+from gnod.answers.words import WeighedWords
 from gnod.locations import SourceLocation
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.search.hybrid import reranking
-from gnod.search.keyword import lexical
 from gnod.search.passages import sentences
 from gnod.search.passages.best_passage import best_span
 from gnod.search.passages.sentences import Kind, TextUnit
 from gnod.search.query import question_type
 from gnod.search.query.question_type import ExpectedAnswer
 from gnod.store.connection import Connection
-from gnod.store.keyword_index import fulltext
-from gnod.store.keyword_index.fulltext import Term
 from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.vectors import vector_rows
@@ -63,14 +58,16 @@ _REACH = 1_500
 _PLACES = 4
 # Forms of a word that a stemmer does not unite share most character sequences of this length: "deploy", "deployment".
 _LETTERS = 4
-# Text without spaces yields overlapping pairs of characters, about three for a word.
-_PAIR = 1 / 3
 
 _WORD = re.compile(r"\w+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 _CODE = frozenset(
     {"application/json", "application/yaml", "application/toml", "text/vcard", "text/calendar", "text/x-diff"}
 )
+
+
+_Shares = tuple[float, ...]
+"""How much of each word of the question a text contains, in [0, 1]."""
 
 
 class ScoredQuote(NamedTuple):
@@ -141,13 +138,13 @@ class ReadText(NamedTuple):
 
 class Collected(NamedTuple):
     """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all.
-    `texts`: by document id. `weight`: of all words of the question in the index."""
+    `texts`: by document id. `words`: those of the question."""
 
     candidates: list[UnitCandidate]
     base: Mapping[str, float]
     units: int
     texts: Mapping[int, ReadText]
-    weight: float
+    words: WeighedWords
 
 
 def collect(
@@ -159,10 +156,9 @@ def collect(
     preselected: int = PRESELECTED,
 ) -> Collected:
     """Return the units that are most probably an answer. A unit without a word of the question must be nearer to it
-    than nonsense is.¶`scores`: of the documents in the search, by document id, best first. `read`: the number of
+    than nonsense is. `scores`: of the documents in the search, by document id, best first. `read`: the number of
     documents to read."""
-    analyzers = lexical.analyzers_of_index(connection)
-    reader = _UnitScorer(connection, question, analyzers)
+    reader = _UnitScorer(connection, question)
     by_id = documents.by_ids(connection, list(scores))
     for document_id, score in list(scores.items())[:read]:
         document = by_id.get(document_id)
@@ -176,7 +172,7 @@ def collect(
     ]
     order = _best_first([_scored(each, base, None)[0] for each in relevant])
     candidates = _mixed([relevant[n] for n in order], preselected)
-    return Collected(candidates, base, len(reader.candidates), reader.texts, reader.weight)
+    return Collected(candidates, base, len(reader.candidates), reader.texts, reader.words)
 
 
 def rank(collected: Collected, cosines: Sequence[float | None]) -> list[ScoredUnit]:
@@ -211,21 +207,18 @@ def choose(scored: Sequence[ScoredUnit], texts: Mapping[int, ReadText], limit: i
 class _UnitScorer:
     """Reads documents, and scores their units. Copies of a document are read once."""
 
-    def __init__(self, connection: Connection, question: EmbeddedQuestion, analyzers: Sequence[Analyzer]) -> None:
+    def __init__(self, connection: Connection, question: EmbeddedQuestion) -> None:
         self.candidates: list[UnitCandidate] = []
         self.texts: dict[int, ReadText] = {}
         self._connection = connection
         self._question = question
         self._expected: ExpectedAnswer = question_type.expected(question.text)
-        self._words = _Words(connection, question_words(question.text, analyzers), analyzers)
-        self._analyzers = analyzers
+        self.words = WeighedWords(connection, question.text)
+        self._weights = np.array(self.words.weights)
+        self._letters = [_sequences(word.surface) for word in self.words.words]
         self._seen: set[str] = set()
         # The cosines of nonsense with all pieces, one row each, by model
         self._nonsense: dict[str, list[Floats]] = {}
-
-    @property
-    def weight(self) -> float:
-        return self._words.weight
 
     def read(self, document: DocumentRow, score: float) -> None:
         if document.mirror_hash in self._seen:
@@ -235,26 +228,28 @@ class _UnitScorer:
         uri = self._question.served.get(document.collection, "")
         uri = uri if uri in self._question.vectors else ""
         pieces = vector_rows.pieces_of(self._connection, document.mirror_hash, uri or None)
-        near, nonsense = question_cosines(self._question, uri, pieces)
-        if nonsense is not None:
-            self._nonsense.setdefault(uri, []).append(nonsense)
-        embedded = _Pieces(pieces, near)
+        near = NearPieces(self._question, uri, pieces)
+        if near.nonsense is not None:
+            self._nonsense.setdefault(uri, []).append(near.nonsense)
         line, counted = 1, 0
-        above: dict[tuple[str, int], _WordMatch] = {}
+        above: dict[tuple[str, int], _Shares] = {}
+        # The words of the unit before, and of all before it in the paragraph, list or table.
+        before: _Shares = ()
+        earlier: _Shares = ()
         block = -1
-        units = self._units(document, text, pieces, embedded)
+        units = self._units(document, text, pieces, near)
         self.texts[document.id] = ReadText(text, units)
         for unit in units:
             shown = text[unit.start : unit.end]
             if shown == document.title:  # formats such as PDF have no headings
                 continue
-            match = self._words.match(shown, document)
+            match = self._match(shown, document)
             over = (unit.heading, unit.lead[0])
             if over not in above:
                 lead = text[slice(*unit.lead)][: sentences.MAX_CHARACTERS]
-                above[over] = self._words.match(f"{document.title}\n{unit.heading}\n{lead}", document)
+                above[over] = self._match(f"{document.title}\n{unit.heading}\n{lead}", document)
             if unit.block != block:
-                block, context = unit.block, _Context()
+                before, earlier, block = (), (), unit.block
             line += text.count("\n", counted, unit.start)
             counted = unit.start
             lines = (line, line + shown.count("\n"))
@@ -266,14 +261,30 @@ class _UnitScorer:
                     lines=(source_line(document.line_map, lines[0]), source_line(document.line_map, lines[1])),
                     uri=uri,
                     rank=score,
-                    has_word=1.0 in match.shares or 1.0 in above[over].shares,
-                    words=self._words.share(match, above[over], context),
+                    has_word=1.0 in match or 1.0 in above[over],
+                    words=self._share(match, above[over], before, earlier),
                     has_type=question_type.contains(shown, self._expected),
                     promises=shown.endswith((":", "：", "?", "？", "؟")),
-                    piece=embedded.around(unit),
+                    piece=near.around(unit.start, unit.end),
                 )
             )
-            context = context.followed_by(match)
+            before, earlier = match, tuple(map(max, earlier, match)) if earlier else match
+
+    def _match(self, text: str, document: DocumentRow) -> _Shares:
+        present = self.words.find(text, document.language)
+        padded = f" {' '.join(_WORD.findall(text.casefold()))} "
+        return tuple(
+            1.0 if n in present else sum(letter in padded for letter in letters) / len(letters) if letters else 0.0
+            for n, letters in enumerate(self._letters)
+        )
+
+    def _share(self, here: _Shares, above: _Shares, before: _Shares, earlier: _Shares) -> float:
+        """Return the share of the question's words, weighted by their rarity."""
+        found = np.array(here)
+        for weight, shares in ((_ABOVE, above), (_BEFORE, before), (_EARLIER, earlier)):
+            if shares:
+                found = np.maximum(found, weight * np.array(shares))
+        return float(found @ self._weights) if len(self._weights) else 0.0
 
     def base(self) -> dict[str, float]:
         """Return the cosine of texts that have nothing to do with each other, by model."""
@@ -284,15 +295,15 @@ class _UnitScorer:
         return {uri: nearness_limit(np.concatenate(rows).max(axis=0)) for uri, rows in self._nonsense.items()}
 
     def _units(
-        self, document: DocumentRow, text: str, pieces: Sequence[EmbeddedPiece], embedded: _Pieces
+        self, document: DocumentRow, text: str, pieces: Sequence[EmbeddedPiece], near: NearPieces
     ) -> list[TextUnit]:
         """Return the units of a text; of a long one, those around its best places."""
         is_code = document.converter.startswith("code/") or document.mime in _CODE
         if len(text) <= _LONG:
             return sentences.units(text, document.language, is_code=is_code)
-        places = embedded.best(_PLACES)
-        terms = [list(word.variants) for word in self._words.words]
-        if span := best_span(text, terms, self._analyzers):
+        places = near.best(_PLACES)
+        terms = [list(word.variants) for word in self.words.words]
+        if span := best_span(text, terms, self.words.analyzers):
             places.append(span)
         found: list[TextUnit] = []
         for number, (start, end) in enumerate(_widened(text, places or [(0, _REACH)])):
@@ -309,57 +320,6 @@ class _UnitScorer:
                     )
                 )
         return found
-
-
-class _WordMatch(NamedTuple):
-    """How much of each word of the question a text contains, in [0, 1]."""
-
-    shares: tuple[float, ...]
-
-
-class _Context(NamedTuple):
-    """The text before a unit in its paragraph, list or table: the last unit, and the best of all."""
-
-    before: _WordMatch = _WordMatch(())
-    earlier: _WordMatch = _WordMatch(())
-
-    def followed_by(self, match: _WordMatch) -> _Context:
-        best = map(max, self.earlier.shares, match.shares) if self.earlier.shares else match.shares
-        return _Context(match, _WordMatch(tuple(best)))
-
-
-class _Words:
-    """The words of the question, with their weights in the index."""
-
-    def __init__(self, connection: Connection, words: Sequence[QuestionWord], analyzers: Sequence[Analyzer]) -> None:
-        self.words = words
-        variants = [word.variants for word in words]
-        self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in analyzers}
-        terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
-        weights = np.array([each.weight for each in fulltext.weigh(connection, terms)])
-        self.weight: float = sum(
-            weight * (1 if word.surface else _PAIR) for word, weight in zip(words, weights.tolist(), strict=True)
-        )
-        self._weights = weights / (weights.sum() or 1.0)
-        self._letters = [_sequences(word.surface) for word in words]
-
-    def match(self, text: str, document: DocumentRow) -> _WordMatch:
-        present = self._finders[stemming_language(document.language)].find(text)
-        padded = f" {' '.join(_WORD.findall(text.casefold()))} "
-        return _WordMatch(
-            tuple(
-                1.0 if n in present else sum(letter in padded for letter in letters) / len(letters) if letters else 0.0
-                for n, letters in enumerate(self._letters)
-            )
-        )
-
-    def share(self, here: _WordMatch, above: _WordMatch, context: _Context) -> float:
-        """Return the share of the question's words, weighted by their rarity."""
-        found = np.array(here.shares)
-        for weight, match in ((_ABOVE, above), (_BEFORE, context.before), (_EARLIER, context.earlier)):
-            if match.shares:
-                found = np.maximum(found, weight * np.array(match.shares))
-        return float(found @ self._weights) if len(self._weights) else 0.0
 
 
 def _sequences(word: str) -> frozenset[str]:
@@ -405,32 +365,6 @@ def _mixed(candidates: Sequence[UnitCandidate], limit: int) -> list[UnitCandidat
 def _best_first(values: Sequence[float]) -> list[int]:
     """Return the numbers of the values, largest first; of equals, the first."""
     return sorted(range(len(values)), key=lambda n: -values[n])
-
-
-class _Pieces:
-    """The pieces of a document that have a vector, with their cosines."""
-
-    def __init__(self, pieces: Sequence[EmbeddedPiece], cosines: Sequence[float | None]) -> None:
-        known = [
-            (piece.start, piece.end, cosine)
-            for piece, cosine in zip(pieces, cosines, strict=True)
-            if cosine is not None
-        ]
-        table = np.array(known or np.empty((0, 3)))
-        self._starts, self._ends, self._cosines = table[:, 0], table[:, 1], table[:, 2]
-
-    def around(self, unit: TextUnit) -> float | None:
-        """Return the cosine of the piece that has most of a unit."""
-        if not len(self._starts):
-            return None
-        shared = np.minimum(self._ends, unit.end) - np.maximum(self._starts, unit.start)
-        best = int(shared.argmax())
-        return float(self._cosines[best]) if shared[best] > 0 else None
-
-    def best(self, count: int) -> list[tuple[int, int]]:
-        """Return the ranges of the pieces nearest to the question."""
-        order = np.argsort(-self._cosines, kind="stable")[:count]
-        return [(int(self._starts[n]), int(self._ends[n])) for n in order]
 
 
 def _widened(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

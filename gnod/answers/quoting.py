@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple
 
 from gnod.answers import quotes
-from gnod.answers.confidence import NOTHING_FOUND, Confidence, assess
+from gnod.answers.confidence import Confidence, assess
 from gnod.answers.nearness import EmbeddedQuestion, Floats
 from gnod.answers.quotes import Collected, ScoredQuote, ScoredUnit
 from gnod.models.embedding_profiles import EmbeddingText
@@ -49,15 +49,11 @@ class Quoted(NamedTuple):
 
 
 class ScoredUnits(NamedTuple):
-    """`units`: best first. `asked`: the question with its vectors."""
+    """`units`: best first."""
 
     units: Sequence[ScoredUnit]
     collected: Collected
-    asked: EmbeddedQuestion
     stages: list[Stage]
-
-
-NOTHING_QUOTED = Quoted([], NOTHING_FOUND, [])
 
 
 async def quote(
@@ -67,7 +63,7 @@ async def quote(
     scored = await score(dependencies, question, found, limit_s=limit_s)
     return Quoted(
         quotes.choose(scored.units, scored.collected.texts),
-        assess(scored.units, scored.collected.weight),
+        assess(scored.units, scored.collected.words.total),
         scored.stages,
     )
 
@@ -98,7 +94,7 @@ async def score(
     budget.note("sentences", started, {"sentences": collected.units, "preselected": len(collected.candidates)})
     scored = quotes.rank(collected, await _cosines(dependencies, asked, collected, budget))
     units = await _reranked(dependencies, question, scored, budget)
-    return ScoredUnits(units, collected, asked, budget.stages)
+    return ScoredUnits(units, collected, budget.stages)
 
 
 async def _cosines(

@@ -11,18 +11,17 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from gnod.analysis.short_texts import detect_query
 from gnod.analysis.terms import Analyzer
-from gnod.answers import citations, line_citations, prompt, verdict, verification
+from gnod.answers import citations, line_citations, prompt, quoting, verification
 from gnod.answers.citations import CheckedAnswer, CitedText
-from gnod.answers.evidence import EvidenceList, PassageText
+from gnod.answers.evidence import EvidenceList, PassageText, gather
 from gnod.answers.line_citations import CitationNow
 from gnod.answers.query_models import ConfiguredModels, NotCalled
 from gnod.answers.quotes import DOCUMENTS, ScoredQuote, quote
 from gnod.answers.quoting import Quoted
-from gnod.answers.verdict import Verdict
 from gnod.answers.verification import Stance
 from gnod.errors import InvalidParams
 from gnod.freshness.read_your_writes import FreshnessReport
@@ -33,7 +32,7 @@ from gnod.search.hybrid.budget import Stage, milliseconds_since, stage
 from gnod.search.hybrid.stages import HybridResult, HybridSettings
 from gnod.search.results import SearchRequest
 from gnod.search.service import PreparedQuery, SearchService
-from gnod.types import estimated_tokens
+from gnod.types import UnavailableModel, estimated_tokens
 
 # A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
 LIMIT_S = 120.0
@@ -64,20 +63,23 @@ class Listener(Protocol):
         """`text`: what the model has just written, unchecked. `length`: of all that it has written, in characters."""
 
 
-class WrittenAnswer(NamedTuple):
-    """The text that a model wrote from the sources, which it cites by their number from 1; None if it was not asked."""
-
-    sources: Sequence[PassageText]
-    generated: GeneratedText | None = None
-    checked: CheckedAnswer | None = None
+AnswerReason = Literal[
+    "not_found", "no_model", "model_too_small", "not_wanted", "no_sources", "model_declined", "unsupported"
+]
+"""Why the quotes are the whole answer, or why there is none."""
 
 
 class Answer(NamedTuple):
-    """`generator`: the model that was called, or why none was."""
+    """`sources`: what the model read; it cites them by their number from 1. `generated` and `checked`: what it wrote;
+    None if it was not asked. `reason`: None if there is a generated text. `generator`: the model that was called, or
+    why none was."""
 
     quoted: Quoted
-    written: WrittenAnswer
-    verdict: Verdict
+    sources: Sequence[PassageText]
+    generated: GeneratedText | None
+    checked: CheckedAnswer | None
+    answered: bool
+    reason: AnswerReason | None
     generator: Generator | NotCalled
     copies: Mapping[int, Copies]
     said: Said
@@ -129,21 +131,21 @@ class AnswerService:
             quoted = await answering.quote()
             sources = [] if isinstance(generator, NotCalled) else await answering.choose(generator)
             freshness = await question.freshness()
-        written = WrittenAnswer(sources)
-        if sources and not isinstance(generator, NotCalled):
-            written = await answering.write(generator, sources)
-        not_called = generator.reason if isinstance(generator, NotCalled) else None
-        is_quoted = quoted.confidence.is_enough
-        decided = verdict.decide(not_called, len(sources), written.checked, quoted=is_quoted)
-        said = answering.said(freshness)
-        return Answer(quoted, written, decided, generator, answering.copies, said)
+        generated = checked = not_called = None
+        if isinstance(generator, NotCalled):
+            not_called = generator.reason
+        elif sources:
+            generated, checked = await answering.write(generator, sources)
+        answered, reason = decide(not_called, checked, quoted=quoted.confidence.is_enough)
+        given = (generated, checked, answered, reason, generator, answering.copies)
+        return Answer(quoted, sources, *given, answering.said(freshness))
 
     async def evidence(self, request: SearchRequest, options: HybridSettings, max_tokens: int) -> EvidenceFound:
         """Return the fewest passages that support an answer, within a number of tokens."""
         async with self._searches.question(request) as question:
             found = await question.find(options)
-            given = (question.read, question.text, found, request.collections)
-            evidence = await self._models.evidence(*given, max_tokens)
+            dependencies = await self._models.quote_dependencies(question.read, found, request.collections)
+            evidence = await gather(dependencies, question.text, found, max_tokens=max_tokens)
             copies = await question.copies({each.place.document.id for each in evidence.passages})
             freshness = await question.freshness()
         reason = self._searches.lexical_only_reason(found)
@@ -176,8 +178,13 @@ class AnswerService:
         options = HybridSettings(limit=request.limit, expand=False, rerank=False)
         async with self._searches.question(request._replace(text=verification.searched(claim))) as question:
             found = await question.find(options)
-            given = (question.read, question.text, found, request.collections)
-            scored = await self._models.scored(*given, verification.COMPARED, verification.LIMIT_S)
+            dependencies = await self._models.quote_dependencies(question.read, found, request.collections)
+            scored = await quoting.score(
+                dependencies._replace(reranker=UnavailableModel("it judges answers, not claims")),
+                *(question.text, found),
+                preselected=verification.COMPARED,
+                limit_s=verification.LIMIT_S,
+            )
             work = partial(verification.judge, claim=claim, scored=scored, language=language)
             stance, unit, _, differs = await question.read(work)
         return JudgedClaim(claim, stance, differs, quote(unit, scored.collected.texts) if unit else None)
@@ -206,8 +213,8 @@ class _Answering:
     async def quote(self) -> Quoted:
         options = HybridSettings(limit=DOCUMENTS, min_score=self._request.min_score, expand=False, rerank=False)
         found = await self._find(options)
-        given = (self._question.read, self._question.text, found, self._request.collections)
-        quoted = await self._models.quote(*given)
+        dependencies = await self._models.quote_dependencies(self._question.read, found, self._request.collections)
+        quoted = await quoting.quote(dependencies, self._question.text, found)
         self._stages += quoted.stages
         self._note("quotes", self._question.asked.started, {"quotes": len(quoted.quotes)})
         self._listener.quoted(quoted, await self._copies({each.document_id for each in quoted.quotes}))
@@ -221,17 +228,18 @@ class _Answering:
             HybridSettings(limit=limit, min_score=min_score, expand=options.expand, rerank=options.rerank)
         )
         room = generator.context_tokens - options.max_tokens - prompt.TOKENS - estimated_tokens(question.text)
-        given = (question.read, question.text, result, self._request.collections)
-        evidence = await self._models.evidence(*given, min(max(room, _MIN_SOURCE_TOKENS), _MAX_SOURCE_TOKENS))
+        max_tokens = min(max(room, _MIN_SOURCE_TOKENS), _MAX_SOURCE_TOKENS)
+        dependencies = await self._models.quote_dependencies(question.read, result, self._request.collections)
+        evidence = await gather(dependencies, question.text, result, max_tokens=max_tokens)
         self._stages += evidence.stages
         if sources := evidence.passages:
             self._listener.chose(sources, await self._copies({each.place.document.id for each in sources}))
         return sources
 
-    async def write(self, generator: Generator, sources: Sequence[PassageText]) -> WrittenAnswer:
+    async def write(self, generator: Generator, sources: Sequence[PassageText]) -> tuple[GeneratedText, CheckedAnswer]:
         language = await asyncio.to_thread(detect_query, self._question.text)
         generated = await self._generate(generator, sources, language)
-        return WrittenAnswer(sources, generated, self._check(sources, generated.text, language))
+        return generated, self._check(sources, generated.text, language)
 
     def said(self, freshness: FreshnessReport) -> Said:
         return _said(self._question, freshness, self._stages, self._notes)
@@ -289,3 +297,16 @@ class _Answering:
 def _said(question: PreparedQuery, freshness: FreshnessReport, stages: Sequence[Stage], notes: Sequence[str]) -> Said:
     asked, corrections = question.asked, question.corrected.corrections
     return Said(milliseconds_since(asked.started), freshness, stages, notes, asked.query.hints, corrections)
+
+
+def decide(
+    not_called: AnswerReason | None, checked: CheckedAnswer | None, *, quoted: bool
+) -> tuple[bool, AnswerReason | None]:
+    """Return whether the question is answered, and the reason: by a generated text of which a source supports a part,
+    or by quotes with enough confidence (`quoted`). `not_called`: why no model was called. `checked`: None without
+    sources."""
+    if checked is not None and checked.reason is None:
+        return True, None
+    if not quoted:
+        return False, "not_found"
+    return True, not_called or (checked and checked.reason) or "no_sources"

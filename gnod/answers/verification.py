@@ -18,9 +18,9 @@ from gnod.analysis.terms import Analyzer, compounds, visible
 from gnod.answers import contradiction, numerals, subjects
 from gnod.answers.claims import Claims, SourceTerms, claims, names_within
 from gnod.answers.contradiction import Statement
-from gnod.answers.evidence import WeighedWords
 from gnod.answers.quotes import ReadText, ScoredUnit
 from gnod.answers.quoting import ScoredUnits
+from gnod.answers.words import WeighedWords
 from gnod.search.passages import sentences
 from gnod.store.connection import Connection
 
@@ -141,7 +141,7 @@ class _Judge:
         besides = self._differing(missing, language)
         if differs:
             besides |= contradiction.negations_of({language, self._language})
-        own, share = (self._words.share(each, document, besides) for each in (text, read))
+        own, share = (self._words.share(each, document.language, besides) for each in (text, read))
         score = (share + max(unit.components["sentence"], 0.0)) / 2
         if own < _OWN_SHARE or score < (CONTRADICTS if differs else SUPPORTS):
             return NOT_FOUND

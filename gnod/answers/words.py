@@ -1,15 +1,24 @@
-"""The content words of a question, and which of them a text contains. Pure; only one thread may use an Analyzer."""
+"""The content words of a question with their weights in the index, and which of them a text contains. Only one thread
+may use an Analyzer."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
+from gnod.analysis.stemming import stemming_language
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS, function_words
 from gnod.analysis.terms import Analyzer, compounds, visible
+from gnod.search.keyword import lexical
+from gnod.store.connection import Connection
+from gnod.store.keyword_index import fulltext
+from gnod.store.keyword_index.fulltext import Term
 
 # These are function words in a question. The English list does not contain them, because commands and code need them.
 _PREPOSITIONS = frozenset({"about", "as", "at", "by", "for", "from", "in", "into", "on", "with"})
+
+# The number of words that a pair of characters is worth in a script without spaces: a word has about three pairs.
+PAIR = 1 / 3
 
 # One word of a question: its variants in the languages of the index. Each one is a sequence of terms.
 Word = tuple[tuple[str, ...], ...]
@@ -22,17 +31,12 @@ class QuestionWord(NamedTuple):
     variants: Word
 
 
-def content_words(question: str, analyzers: Sequence[Analyzer]) -> list[Word]:
+def question_words(question: str, analyzers: Sequence[Analyzer]) -> list[QuestionWord]:
     """Return the question's words without function words, each once. If it has function words only, return these.
 
-    >>> content_words("How old is the cat?", [Analyzer("en")])
-    [(('old',),), (('cat',),)]
+    >>> [word.surface for word in question_words("How old is the cat?", [Analyzer("en")])]
+    ['old', 'cat']
     """
-    return [word.variants for word in question_words(question, analyzers)]
-
-
-def question_words(question: str, analyzers: Sequence[Analyzer]) -> list[QuestionWord]:
-    """Return the words of `content_words` with their surfaces."""
     by_language = list(zip(*(analyzer.units(question) for analyzer in analyzers), strict=True))
     languages = [analyzer.language for analyzer in analyzers]
     dropped = function_words((variants[0].surface for variants in by_language), languages)
@@ -69,6 +73,39 @@ class WordFinder:
         if not present:
             return frozenset()
         return frozenset(number for number, word in enumerate(self._words) if any(map(present.issuperset, word)))
+
+
+class WeighedWords:
+    """`weights`: of the words in the index; their sum is 1, and `total` before that. `unknown`: words, in lower case,
+    that no document has."""
+
+    def __init__(self, connection: Connection, question: str) -> None:
+        self.analyzers = lexical.analyzers_of_index(connection)
+        self.words = question_words(question, self.analyzers)
+        variants = [word.variants for word in self.words]
+        terms = [Term(tuple(fulltext.quote(" ".join(variant)) for variant in word)) for word in variants]
+        weighed = fulltext.weigh(connection, terms)
+        # Text without spaces yields overlapping pairs of characters.
+        counted = [1.0 if word.surface else PAIR for word in self.words]
+        self.total = sum(each.weight * count for each, count in zip(weighed, counted, strict=True))
+        whole = sum(each.weight for each in weighed) or 1.0
+        self.weights = [each.weight / whole for each in weighed]
+        self._surfaces = [word.surface.casefold() for word in self.words]
+        self.unknown = frozenset(
+            surface
+            for surface, word in zip(self._surfaces, weighed, strict=True)
+            if not any(count for _, count in word.frequencies)
+        )
+        self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in self.analyzers}
+
+    def find(self, text: str, language: str | None) -> frozenset[int]:
+        """Return the numbers of the words in a text of a document in this language."""
+        return self._finders[stemming_language(language)].find(text)
+
+    def share(self, text: str, language: str | None, besides: Collection[str]) -> float:
+        """Return the share of the words that a text has, by weight, without some of them (in lower case)."""
+        counted = {n: self.weights[n] for n, word in enumerate(self._surfaces) if word not in besides}
+        return sum(counted.get(n, 0.0) for n in self.find(text, language)) / (sum(counted.values()) or 1.0)
 
 
 def terms_of(words: Iterable[str], analyzer: Analyzer) -> list[str]:

@@ -37,20 +37,17 @@ from gnod.handlers import (
     backup,
     collection,
     daemon,
-    embedding,
     index,
     index_status,
     links,
     memory,
     models,
-    saved,
     search,
     subscribe,
 )
 from gnod.handlers import shared as shared_handlers
-from gnod.handlers import stats as stats_handlers
 from gnod.handlers.checks import doctor
-from gnod.handlers.documents import capture, document, document_pages, document_pictures, move
+from gnod.handlers.documents import capture, document, document_pages, move
 from gnod.ingest.reading.versions import VERSIONS, is_current
 from gnod.ingest.text.document_terms import terms_of
 from gnod.ingest.workers.pool import WorkerPool
@@ -290,41 +287,33 @@ async def _compose(
     replacement = Replacement(stats, control.replace)
     closing.callback(asyncio.create_task(replacement.follow_upgrades()).cancel)
     attached_infos = partial(shared_handlers.attached_infos, attached)
+    index_services = index_status.IndexServices(
+        *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
+        *(ocr, inference, nearest, model_service, endpoints, journal, attached_infos),
+        partial(shared_handlers.publication_infos, publications),
+    )
     families = (
         answer_handlers.handlers(answers),
         backup.handlers(places, database, control.reopen),
         collection.handlers(configuration, database, attached_infos, scheduler.ignore_files),
-        daemon.handlers(places, stats, pool, control.stop, replacement.when_idle),
+        daemon.handlers(places, stats, pool, database, nearest, backlog, control.stop, replacement.when_idle),
         doctor.handlers(
-            doctor.DoctorServices(
-                *(places, stats, configuration, database, storage, pool, model_service, factory, inference),
-                *(memory_service, endpoints, embedding_service),
-                partial(shared_handlers.checks, attached, publications),
-            )
+            *(index_services, stats, pool, factory, memory_service),
+            partial(shared_handlers.checks, attached, publications),
         ),
         capture.handlers(configuration, scheduler),
         document.handlers(configuration, database, attached),
         document_pages.handlers(configuration, database, pool),
-        document_pictures.handlers(configuration, database, pool),
-        embedding.handlers(configuration, backlog, tuning_service),
-        index.handlers(
-            index_status.IndexServices(
-                *(places, configuration, database, storage, scheduler, freshness, embedding_service, backlog),
-                *(ocr, inference, nearest, model_service, endpoints, journal, attached_infos),
-                partial(shared_handlers.publication_infos, publications),
-            )
-        ),
+        index.handlers(index_services, tuning_service),
         links.handlers(configuration, database),
         move.handlers(places, configuration, database, scheduler),
         memory.handlers(memory_service),
         models.handlers(
             *(configuration, model_service, readability, recommendation, embedding_service, backlog, memory_service)
         ),
-        saved.handlers(configuration, database),
-        search.handlers(searches),
-        stats_handlers.handlers(stats, database, nearest, backlog),
+        search.handlers(searches, configuration, database),
         shared_handlers.handlers(configuration, database, attached, publications, egress),
-        subscribe.handlers(configuration, database, scheduler, freshness, backlog, subscriptions),
+        subscribe.handlers(index_services, subscriptions),
     )
     attached.reload()
     closing.push_async_callback(attached.close)

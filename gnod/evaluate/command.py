@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -14,13 +14,12 @@ from gnod.config import load
 from gnod.egress import Scope
 from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION, GnoError, UsageError
 from gnod.evaluate import report
-from gnod.evaluate.choice import choose
 from gnod.evaluate.dataset import check_layout, read
 from gnod.evaluate.evaluation import Summary, evaluate
-from gnod.evaluate.gate import MeasurementGate
 from gnod.evaluate.measures import library
-from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.progress import ProgressLine
+from gnod.evaluate.models import EvaluationModels, MeasurementGate
+from gnod.evaluate.modes import choose
+from gnod.evaluate.report import ProgressLine
 from gnod.models.files import ModelFiles
 from gnod.store.tables.egress_journal import EgressJournal
 
@@ -49,7 +48,7 @@ def main(request: str, out: TextIO, err: TextIO) -> int:
         err.write(f"gnod: these are not the options of `gnoctl bench`, which calls this ({error})\n")
         return EXIT_RUNTIME
     try:
-        _Bench(options, out, err).run()
+        _run(options, out, err)
         return 0
     except GnoError as error:
         return _report(error, out if options.json else err, as_json=options.json)
@@ -57,63 +56,50 @@ def main(request: str, out: TextIO, err: TextIO) -> int:
         return EXIT_INTERRUPTED
 
 
-class _Bench:
-    """One run of the command."""
-
-    def __init__(self, options: BenchRequest, out: TextIO, err: TextIO) -> None:
-        self._options = options
-        self._out = out
-        self._err = err
-
-    def run(self) -> None:
-        """Check all options before the work begins, then measure and print. Raises GnoError."""
-        library()
-        self._check()
-        modes, models = self._choose()
-        with models or contextlib.nullcontext():
-            if models:
-                models.check()
-            runs = [run for folder in self._options.folders for run in self._measure(folder, modes, models)]
-        if self._options.json:
-            short = [msgspec.structs.replace(run, per_query={}) for run in runs]
-            _write_json({"gnod": gnod.__version__, "runs": short, "mean": report.means(runs)}, self._out)
-        else:
-            self._out.writelines(f"{line}\n" for line in report.table(runs))
-
-    def _check(self) -> None:
-        for folder in self._options.folders:
-            check_layout(folder)
-        names = [folder.resolve().name for folder in self._options.folders]
-        if taken := {name for name in names if names.count(name) > 1}:
-            raise UsageError(f"two folders are named {min(taken)!r}: a collection has the name of its folder")
-
-    def _choose(self) -> tuple[list[str], EvaluationModels | None]:
-        """Return the modes, those that are named or all that are possible, and the models that they use."""
-        places = paths.resolve(None)
-        files = ModelFiles(places.models_dir)
-        options = self._options
-        given = {"embed": options.model, "expand": options.expand, "rerank": options.rerank}
-        modes, models, notes = choose(options.mode, given, load.load(places.config_file).config, files)
-        for note in notes:
-            self._note(note)
-        if "embed" not in models:
-            return modes, None
+def _run(options: BenchRequest, out: TextIO, err: TextIO) -> None:
+    """Check all options before the work begins, then measure and print. Raises GnoError."""
+    library()
+    _check(options.folders)
+    places = paths.resolve(None)
+    files = ModelFiles(places.models_dir)
+    given = {"embed": options.model, "expand": options.expand, "rerank": options.rerank}
+    modes, models, notes = choose(options.mode, given, load.load(places.config_file).config, files)
+    if not options.quiet:
+        err.writelines(f"{note}\n" for note in notes)
+    if uri := models.pop("embed", None):
         gate = MeasurementGate(options.egress, EgressJournal(places.egress_journal))
-        return modes, EvaluationModels(
-            models["embed"], files, expand=models.get("expand"), rerank=models.get("rerank"), gate=gate
-        )
+        with EvaluationModels(uri, files, **models, gate=gate) as loaded:
+            loaded.check()
+            runs = _measured(options, modes, loaded, err)
+    else:
+        runs = _measured(options, modes, None, err)
+    if options.json:
+        short = [msgspec.structs.replace(run, per_query={}) for run in runs]
+        _write_json({"gnod": gnod.__version__, "runs": short, "mean": report.means(runs)}, out)
+    else:
+        out.writelines(f"{line}\n" for line in report.table(runs))
 
-    def _measure(self, folder: Path, modes: list[str], models: EvaluationModels | None) -> list[Summary]:
-        progress = ProgressLine(self._err, quiet=self._options.quiet)
-        try:
-            measured = evaluate(read(folder), modes, progress, models=models, max_queries=self._options.limit)
-            return [run.summary for run in measured]
-        finally:
-            progress.clear()
 
-    def _note(self, message: str) -> None:
-        if not self._options.quiet:
-            self._err.write(message + "\n")
+def _check(folders: Sequence[Path]) -> None:
+    for folder in folders:
+        check_layout(folder)
+    names = [folder.resolve().name for folder in folders]
+    if taken := {name for name in names if names.count(name) > 1}:
+        raise UsageError(f"two folders are named {min(taken)!r}: a collection has the name of its folder")
+
+
+def _measured(
+    options: BenchRequest, modes: Sequence[str], models: EvaluationModels | None, err: TextIO
+) -> list[Summary]:
+    progress = ProgressLine(err, quiet=options.quiet)
+    try:
+        return [
+            run.summary
+            for folder in options.folders
+            for run in evaluate(read(folder), modes, progress, models=models, max_queries=options.limit)
+        ]
+    finally:
+        progress.clear()
 
 
 def _report(error: GnoError, stream: TextIO, *, as_json: bool) -> int:

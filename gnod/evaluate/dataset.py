@@ -51,21 +51,15 @@ class _QueryLine(msgspec.Struct):
     text: str
 
 
-class _Files(NamedTuple):
-    corpus: Path
-    queries: Path
-    qrels: Path
-
-
 Record = TypeVar("Record", _CorpusLine, _QueryLine)
 
 
-def check_layout(folder: Path) -> _Files:
-    """Return the files of a collection. Raises FolderNotFound or InvalidDataset."""
+def check_layout(folder: Path) -> tuple[Path, Path, Path]:
+    """Return the files of a collection: corpus, queries and qrels. Raises FolderNotFound or InvalidDataset."""
     if not folder.is_dir():
         raise FolderNotFound(f"there is no folder {folder}", {"path": str(folder)})
     qrels = next((folder / name for name in QRELS if (folder / name).is_file()), folder / QRELS[0])
-    files = _Files(folder / CORPUS, folder / QUERIES, qrels)
+    files = (folder / CORPUS, folder / QUERIES, qrels)
     for file in files:
         if not file.is_file():
             raise InvalidDataset(f"{file} is missing: {LAYOUT}", {"file": str(file)})
@@ -74,12 +68,12 @@ def check_layout(folder: Path) -> _Files:
 
 def read(folder: Path) -> Dataset:
     """Return the collection. Raises FolderNotFound, or InvalidDataset with file and line."""
-    files = check_layout(folder)
-    documents = {line.id: line for line in _records(files.corpus, _CorpusLine)}
-    queries = read_queries(files.queries)
-    qrels = _read_qrels(files.qrels, known_queries=queries.keys(), known_documents=documents.keys())
+    corpus_file, queries_file, qrels_file = check_layout(folder)
+    documents = {line.id: line for line in _records(corpus_file, _CorpusLine)}
+    queries = read_queries(queries_file)
+    qrels = _read_qrels(qrels_file, known_queries=queries.keys(), known_documents=documents.keys())
     if not qrels:
-        raise _fault(files.qrels, None, "the file has no judgements")
+        raise _fault(qrels_file, None, "the file has no judgements")
     judged = {query_id: text for query_id, text in queries.items() if query_id in qrels}
     return Dataset(
         name=folder.resolve().name,

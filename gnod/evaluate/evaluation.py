@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import islice
+from typing import Literal, NamedTuple
 
 import msgspec
 import numpy
@@ -15,7 +16,9 @@ from gnod.evaluate.dataset import Dataset
 from gnod.evaluate.index import Index, Progress, temporary_index
 from gnod.evaluate.measures import in_order, measure
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import HYBRID, MODES, QueryResult, Ranking, Retriever, expand_all
+from gnod.evaluate.modes import HYBRID, MODES
+from gnod.evaluate.searching import QueryResult, Ranking, Retriever, expand_all, retriever
+from gnod.search.hybrid.budget import Stage
 
 PERCENTILES = (50, 95, 99)
 
@@ -54,37 +57,14 @@ class EvaluationRun(msgspec.Struct, frozen=True, kw_only=True):
     rankings: dict[str, Ranking]
 
 
-class _QueryRuns:
-    """The results of all queries in one mode."""
+class _QueryRun(NamedTuple):
+    """`fault`: queries of test collections do not use our syntax, so an invalid one is run without its quotation
+    marks, and scores 0 if it is still invalid."""
 
-    def __init__(self) -> None:
-        self.rankings: dict[str, Ranking] = {}
-        self.took_ms: list[float] = []
-        self.rewritten = 0
-        self.refused = 0
-        self.cut: dict[str, Counter[str]] = {}
-
-    def run(self, retriever: Retriever, query_id: str, query: str) -> None:
-        """Run a query. Queries of test collections do not use our syntax: if one is invalid, run it again without its
-        quotation marks."""
-        started = time.perf_counter()
-        try:
-            result = retriever(query)
-        except QuerySyntaxError:
-            result = self._run_without_quotes(retriever, query)
-        self.took_ms.append((time.perf_counter() - started) * 1000)
-        self.rankings[query_id] = in_order(result.ranking)
-        for stage in result.cut:
-            self.cut.setdefault(stage.name, Counter())[stage.why or ""] += 1
-
-    def _run_without_quotes(self, retriever: Retriever, query: str) -> QueryResult:
-        try:
-            result = retriever(query.replace('"', " "))
-        except QuerySyntaxError:
-            self.refused += 1
-            return QueryResult([])
-        self.rewritten += 1
-        return result
+    ranking: Ranking
+    took_ms: float
+    cut: Sequence[Stage]
+    fault: Literal["rewritten", "refused"] | None
 
 
 def evaluate(
@@ -104,25 +84,45 @@ def evaluate(
             task = f"expanding the queries of {dataset.name}"
             expand_all(index, queries.values(), lambda done: progress(task, done, len(queries)))
         for mode in modes:
-            retriever = MODES[mode].retriever(index)
-            results = _run_all(retriever, queries, f"{mode} queries of {dataset.name}", progress)
-            yield EvaluationRun(summary=_summary(dataset, mode, index, results), rankings=results.rankings)
+            results = _run_all(retriever(index, mode), queries, f"{mode} queries of {dataset.name}", progress)
+            rankings = {query_id: each.ranking for query_id, each in results.items()}
+            yield EvaluationRun(summary=_summary(dataset, mode, index, results), rankings=rankings)
 
 
-def _run_all(retriever: Retriever, queries: dict[str, str], task: str, progress: Progress) -> _QueryRuns:
+def _run_all(search: Retriever, queries: dict[str, str], task: str, progress: Progress) -> dict[str, _QueryRun]:
+    """Return the results by query id."""
     for query in islice(queries.values(), 1):
-        _QueryRuns().run(retriever, "", query)  # warm up, because a daemon is warm
-    results = _QueryRuns()
+        _run(search, query)  # warm up, because a daemon is warm
+    results = {}
     for done, (query_id, query) in enumerate(queries.items(), start=1):
-        results.run(retriever, query_id, query)
+        results[query_id] = _run(search, query)
         progress(task, done, len(queries))
     return results
 
 
-def _summary(dataset: Dataset, mode: str, index: Index, results: _QueryRuns) -> Summary:
-    uses, models = MODES[mode].uses, index.models
-    scores = measure({query_id: dataset.qrels[query_id] for query_id in results.rankings}, results.rankings)
-    latencies = numpy.percentile(results.took_ms, PERCENTILES)
+def _run(search: Retriever, query: str) -> _QueryRun:
+    started = time.perf_counter()
+    fault: Literal["rewritten", "refused"] | None = None
+    try:
+        result = search(query)
+    except QuerySyntaxError:
+        try:
+            result, fault = search(query.replace('"', " ")), "rewritten"
+        except QuerySyntaxError:
+            result, fault = QueryResult([]), "refused"
+    took_ms = (time.perf_counter() - started) * 1000
+    return _QueryRun(in_order(result.ranking), took_ms, result.cut, fault)
+
+
+def _summary(dataset: Dataset, mode: str, index: Index, results: dict[str, _QueryRun]) -> Summary:
+    uses, models = MODES[mode], index.models
+    qrels = {query_id: dataset.qrels[query_id] for query_id in results}
+    scores = measure(qrels, {query_id: each.ranking for query_id, each in results.items()})
+    latencies = numpy.percentile([each.took_ms for each in results.values()], PERCENTILES)
+    faults = Counter(each.fault for each in results.values())
+    cut: dict[str, Counter[str]] = {}
+    for stage in (stage for each in results.values() for stage in each.cut):
+        cut.setdefault(stage.name, Counter())[stage.why or ""] += 1
     return Summary(
         collection=dataset.name,
         mode=mode,
@@ -130,14 +130,14 @@ def _summary(dataset: Dataset, mode: str, index: Index, results: _QueryRuns) -> 
         expand=models.expand if models and "expand" in uses else None,
         rerank=models.rerank if models and "rerank" in uses else None,
         documents=len(dataset.documents),
-        queries=len(results.rankings),
+        queries=len(results),
         unjudged_queries=dataset.unjudged,
-        rewritten_queries=results.rewritten,
-        refused_queries=results.refused,
+        rewritten_queries=faults["rewritten"],
+        refused_queries=faults["refused"],
         measures=scores.mean,
         indexing_s=round(index.took_s, 3),
         latency_ms={f"p{at}": round(float(ms), 3) for at, ms in zip(PERCENTILES, latencies, strict=True)},
         failed_documents=index.failed,
-        cut={stage: dict(reasons.most_common()) for stage, reasons in results.cut.items()},
+        cut={stage: dict(reasons.most_common()) for stage, reasons in cut.items()},
         per_query=scores.per_query,
     )

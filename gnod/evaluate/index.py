@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from gnod.config.model import IngestConfig
 from gnod.evaluate.dataset import CorpusDocument, Dataset
-from gnod.evaluate.models import EvaluationModels, LoopThread
+from gnod.evaluate.models import EvaluationModels
 from gnod.ingest.workers.jobs import Failure, Outcome, TextJob
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.database import Database
@@ -45,7 +45,7 @@ class Index(NamedTuple):
     failed: dict[str, str]
     took_s: float
     models: EvaluationModels | None
-    loop: LoopThread
+    loop: asyncio.Runner
 
 
 @contextmanager
@@ -58,22 +58,26 @@ def temporary_index(
     Raises WorkerFailed and the errors of the models."""
     with (
         TemporaryDirectory(prefix="gnod-bench-", ignore_cleanup_errors=True) as folder,
-        contextlib.nullcontext(models) if models else LoopThread() as loop,
+        contextlib.nullcontext(models.loop) if models else asyncio.Runner() as loop,
     ):
         database = Database(Path(folder) / "index.sqlite", readers=1)
         try:
             started = time.monotonic()
             failed = loop.run(_fill(database, dataset, progress))
             if models is not None:
-                report = partial(progress, f"embedding {dataset.name}")
-                loop.run(embed_all(database, models.embedder, COLLECTION, report))
+                embedding = partial(progress, f"embedding {dataset.name}")
+                loop.run(embed_all(database, models.embedder, COLLECTION, embedding))
             took_s = time.monotonic() - started
             if models is not None and tune:
-                models.learn(database, COLLECTION, lambda task, *done: progress(f"{task} {dataset.name}", *done))
+                learning = models.learn(
+                    database, COLLECTION, lambda task, *done: progress(f"{task} {dataset.name}", *done)
+                )
+                loop.run(learning)
             ids = database.submit_read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
             yield Index(database, ids.result(), failed, took_s, models, loop)
         finally:
-            database.close()
+            # In the loop, which a thread of the database may still be waiting for.
+            loop.run(asyncio.to_thread(database.close))
 
 
 async def _fill(database: Database, dataset: Dataset, progress: Progress) -> dict[str, str]:

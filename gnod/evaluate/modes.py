@@ -1,105 +1,62 @@
-"""The modes that can be measured."""
+"""The modes that can be measured, and the choice of modes and models from the options, the config and what is
+installed."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import NamedTuple, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
-from gnod.errors import InferenceFailed
-from gnod.evaluate.index import Index
-from gnod.evaluate.measures import DEPTH
-from gnod.evaluate.searching import MeasuredModels, search_service
-from gnod.search.hybrid.budget import Stage
-from gnod.search.hybrid.stages import HybridSettings
-from gnod.search.results import Results, SearchRequest
+from gnod.config.model import Config
+from gnod.errors import UsageError
+from gnod.models.files import ModelFiles
+from gnod.models.requested_models import uri_for
+from gnod.models.uris import endpoint_of
 
-T = TypeVar("T")
-HYBRID = "hybrid"
-# A measurement of quality must not cut stages short.
-UNBOUNDED_S = 3600.0
+KEYWORD, VECTOR, HYBRID = "keyword", "vector", "hybrid"
+# The roles of the models that each mode uses. Without an embedding model, only `keyword` can run.
+MODES: Mapping[str, Sequence[str]] = {KEYWORD: (), VECTOR: ("embed",), HYBRID: ("embed", "expand", "rerank")}
 
-Ranking = list[tuple[str, float]]
-"""(document id, score), best first, larger is better."""
+# The option of each role's model.
+_OPTIONS = {"embed": "--model", "expand": "--expand", "rerank": "--rerank"}
+_TASKS = {"embed": "embedding", "expand": "query expansion", "rerank": "reranking"}
 
 
-class QueryResult(NamedTuple):
-    """`cut`: stages that were left out or cut short although there is a model for them."""
+class ModelsForModes(NamedTuple):
+    """`models`: address by role, of the models that some mode uses. `notes`: messages about what is left out."""
 
-    ranking: Ranking
-    cut: Sequence[Stage] = ()
-
-
-Retriever = Callable[[str], QueryResult]
-"""Called with a query. Raises QuerySyntaxError."""
+    modes: list[str]
+    models: dict[str, str]
+    notes: list[str]
 
 
-class Mode(NamedTuple):
-    """`needs_vectors`: it cannot run without an embedding model. `uses`: roles that it uses if there are models."""
+def choose(named: Sequence[str], given: Mapping[str, str | None], config: Config, files: ModelFiles) -> ModelsForModes:
+    """Return what to run. `named`: modes that the user named; otherwise all for which there are models. `given`:
+    addresses by role that override the config; whether these models are installed is checked when they are loaded.
 
-    retriever: Callable[[Index], Retriever]
-    needs_vectors: bool = True
-    uses: frozenset[str] = frozenset()
-
-
-def _keyword(index: Index) -> Retriever:
-    searches = search_service(index, MeasuredModels(index.database, None))
-
-    async def search(request: SearchRequest) -> Results:
-        found = await searches.lexical(request, lambda results: results)
-        assert isinstance(found, Results), "no other process searches"
-        return found
-
-    return partial(_retrieve, index, search)
-
-
-def _vector(index: Index) -> Retriever:
-    searches = search_service(index, MeasuredModels(index.database, index.models))
-    return partial(_retrieve, index, searches.vector)
-
-
-def _hybrid(index: Index) -> Retriever:
-    models = index.models
-    searches = search_service(index, MeasuredModels(index.database, models))
-    options = HybridSettings(limit=DEPTH, budget_s=UNBOUNDED_S)
-    absent = {
-        *({"expand"} if not (models and models.generator) else ()),
-        *({"rerank"} if not (models and models.reranker) else ()),
-    }
-
-    def retrieve(query: str) -> QueryResult:
-        found = _retrieve(index, lambda request: searches.hybrid(request, options), query)
-        return found._replace(cut=[stage for stage in found.cut if stage.name not in absent])
-
-    return retrieve
+    Raises UsageError if a named mode is impossible.
+    """
+    modes = list(dict.fromkeys(named or MODES))
+    needs_vectors = any("embed" in MODES[mode] for mode in named)
+    models: dict[str, str] = {}
+    absent: dict[str, str | None] = {}
+    for role in _OPTIONS:
+        uri = given[role] or uri_for(config, role)
+        is_required = bool(given[role]) or (role == "embed" and needs_vectors)
+        if uri and (is_required or endpoint_of(uri) or files.find(uri)):
+            models[role] = uri
+        else:
+            absent[role] = uri
+    if "embed" in absent:
+        if needs_vectors:
+            raise UsageError(_reason("embed", None))
+        return ModelsForModes([KEYWORD], {}, [] if named else [f"only keyword: {_reason('embed', absent['embed'])}"])
+    used = {role for mode in modes for role in MODES[mode]}
+    # A preset may have no model for a role, which is not worth a note.
+    notes = [f"without {_TASKS[role]}: {_reason(role, uri)}" for role, uri in absent.items() if uri and role in used]
+    return ModelsForModes(modes, {role: uri for role, uri in models.items() if role in used}, notes)
 
 
-def _retrieve(index: Index, search: Callable[[SearchRequest], Awaitable[Results]], query: str) -> QueryResult:
-    request = SearchRequest(query, limit=DEPTH, passages=0)
-    results = index.loop.run(_awaited(search(request)))
-    cut = [stage for stage in results.stages if stage.why]
-    return QueryResult([(index.ids[hit.ranked.id], hit.ranked.score) for hit in results.hits], cut)
-
-
-async def _awaited(found: Awaitable[T]) -> T:
-    return await found
-
-
-def expand_all(index: Index, queries: Iterable[str], progress: Callable[[int], None]) -> None:
-    """Expand every query without a time limit. The index caches the expansions."""
-    models = index.models
-    expander = MeasuredModels(index.database, models).expander()
-    if not models or not expander:
-        return
-    for done, query in enumerate(queries, 1):
-        with contextlib.suppress(InferenceFailed):  # the search reports it for this query
-            models.run(expander.expand(query, limit_s=UNBOUNDED_S))
-        progress(done)
-
-
-MODES: Mapping[str, Mode] = {
-    "keyword": Mode(_keyword, needs_vectors=False),
-    "vector": Mode(_vector, uses=frozenset({"embed"})),
-    HYBRID: Mode(_hybrid, uses=frozenset({"embed", "expand", "rerank"})),
-}
+def _reason(role: str, uri: str | None) -> str:
+    if uri:
+        return f"the model {uri} is not installed: run `gnoctl models pull {role}`"
+    return f"no model for {_TASKS[role]} is configured: name one with {_OPTIONS[role]} URI"

@@ -5,32 +5,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from typing import NamedTuple
 
 from gnod.configured.configuration import Configuration
-from gnod.errors import NotEmbedded
+from gnod.errors import InferenceFailed, NotEmbedded
 from gnod.evaluate.index import COLLECTION, Index
+from gnod.evaluate.measures import DEPTH
 from gnod.evaluate.models import EvaluationModels
+from gnod.evaluate.modes import KEYWORD, VECTOR
 from gnod.freshness.read_your_writes import FreshnessReport, KnownFreshness
 from gnod.models.readability import Readability
 from gnod.search.correction.correction_service import Corrector
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid.across_indexes import NoSources, Source
-from gnod.search.hybrid.budget import Backoff, Embed, ThroughputEstimate, ahead
-from gnod.search.hybrid.stages import SearchDependencies
+from gnod.search.hybrid.budget import Backoff, Embed, Stage, ThroughputEstimate, ahead
+from gnod.search.hybrid.stages import HybridSettings, SearchDependencies
 from gnod.search.meaning.vector_search import Nearest, QueryVectors
+from gnod.search.results import Results, SearchRequest
 from gnod.search.service import SearchService
 from gnod.store.connection import Connection, Read
 from gnod.store.database import Database
 from gnod.store.readers.readers import Readers
 from gnod.types import UnavailableModel
 
+# A measurement of quality must not cut stages short.
+UNBOUNDED_S = 3600.0
 _NO_MODEL = UnavailableModel("no model was given")
+
+Ranking = list[tuple[str, float]]
+"""(document id, score), best first, larger is better."""
+
+
+class QueryResult(NamedTuple):
+    """`cut`: stages that were left out or cut short although there is a model for them."""
+
+    ranking: Ranking
+    cut: Sequence[Stage] = ()
+
+
+Retriever = Callable[[str], QueryResult]
+"""Called with a query. Raises QuerySyntaxError."""
+
+
+def retriever(index: Index, mode: str) -> Retriever:
+    """Return the search of a mode of `gnod.evaluate.modes`."""
+    models = None if mode == KEYWORD else index.models
+    searches = search_service(index, MeasuredModels(index.database, models))
+    given = {"expand": models and models.generator, "rerank": models and models.reranker}
+    absent = [role for role, model in given.items() if not model]
+
+    async def search(request: SearchRequest) -> Results:
+        if mode == KEYWORD:
+            found = await searches.lexical(request, lambda results: results)
+            assert isinstance(found, Results), "no other process searches"
+            return found
+        if mode == VECTOR:
+            return await searches.vector(request)
+        return await searches.hybrid(request, HybridSettings(limit=DEPTH, budget_s=UNBOUNDED_S))
+
+    def retrieve(query: str) -> QueryResult:
+        found = index.loop.run(search(SearchRequest(query, limit=DEPTH, passages=0)))
+        ranking = [(index.ids[hit.ranked.id], hit.ranked.score) for hit in found.hits]
+        return QueryResult(ranking, [stage for stage in found.stages if stage.why and stage.name not in absent])
+
+    return retrieve
+
+
+def expand_all(index: Index, queries: Iterable[str], progress: Callable[[int], None]) -> None:
+    """Expand every query without a time limit. The index caches the expansions."""
+    expander = MeasuredModels(index.database, index.models).expander()
+    if expander is None:
+        return
+    for done, query in enumerate(queries, 1):
+        with contextlib.suppress(InferenceFailed):  # the search reports it for this query
+            index.loop.run(expander.expand(query, limit_s=UNBOUNDED_S))
+        progress(done)
 
 
 def search_service(index: Index, models: MeasuredModels) -> SearchService:
-    """Return the service. Its coroutines must run in the loop of the models."""
+    """Return the service. Its coroutines must run in the loop of the index."""
     folder = index.database.path.parent
     configuration = Configuration(folder / "index.yml", index.database)
     corrector, readers = Corrector(index.database.submit_read), Readers(index.database, 0, __name__)
@@ -57,34 +113,30 @@ class MeasuredModels:
         return self._models.readability(uri) if self._models else None
 
     def ahead(
-        self,
-        queries: Sequence[str],
-        passages: Sequence[str],
-        collections: Sequence[str],
+        self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
     ) -> AbstractAsyncContextManager[Embed]:
         return ahead(self._embed, queries, passages)
 
     async def dependencies(
         self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
     ) -> SearchDependencies:
-        return self._dependencies(read, embed, sources)
+        return self.search_dependencies()._replace(
+            read=read, embed=embed if self._models else _NO_MODEL, sources=sources
+        )
 
-    def _dependencies(self, read: Read, embed: Embed, sources: Sequence[Source] = ()) -> SearchDependencies:
+    def search_dependencies(self) -> SearchDependencies:
+        """Return what a query over the one collection runs with."""
         return SearchDependencies(
-            read=read,
+            read=self._database.read,
             nearest=self.nearest,
-            embed=embed if self._models else _NO_MODEL,
+            embed=self._embed if self._models else _NO_MODEL,
             expander=self.expander() or _NO_MODEL,
             reranker=(self._models and self._models.reranker) or _NO_MODEL,
             throughput=self._throughput,
             backoff=self._backoff,
             readability=self.readability,
-            sources=sources,
+            sources=(),
         )
-
-    def search_dependencies(self) -> SearchDependencies:
-        """Return what a query over the one collection runs with."""
-        return self._dependencies(self._database.read, self._embed)
 
     def expander(self) -> Expander | None:
         if not (self._models and self._models.generator):
@@ -106,11 +158,5 @@ class _Complete:
     def known(self, collections: list[str]) -> KnownFreshness:
         return KnownFreshness([], 0, [], [])
 
-    def report(
-        self,
-        connection: Connection,
-        collections: list[str],
-        *,
-        embedded: bool = False,
-    ) -> FreshnessReport:
+    def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport:
         return FreshnessReport(0, 0, [], [], 0)

@@ -82,27 +82,26 @@ class _Progress:
 
 
 def _answered(answer: Answer, params: AskParams) -> AskResult:
-    said, (sources, generated, checked), confidence = answer.said, answer.written, answer.quoted.confidence
-    answered, reason = answer.verdict
+    confidence, generated, checked = answer.quoted.confidence, answer.generated, answer.checked
     cited = checked.citations if checked else []
     not_called = answer.generator if isinstance(answer.generator, NotCalled) else None
     return AskResult(
         question=params.question,
         quotes=_quotes(answer.quoted, answer.copies, params),
-        answer=checked.text if checked and answered and not reason else "",
-        answered=answered,
+        answer=checked.text if checked else "",
+        answered=answer.answered,
         confidence=confidence.value,
-        reason=reason,
+        reason=answer.reason,
         sources=[
             _source(number, source, answer.copies, cited=number in cited)
-            for number, source in enumerate(sources, start=1)
+            for number, source in enumerate(answer.sources, start=1)
         ],
         citations=cited,
         model=None if isinstance(answer.generator, NotCalled) else answer.generator.uri,
         no_model_reason=not_called and not_called.why,
         finish=generated.finish if generated else None,
         tokens=generated.tokens if generated else 0,
-        **_besides(said, confidence, explain=params.explain),
+        **_besides(answer.said, confidence, explain=params.explain),
     )
 
 

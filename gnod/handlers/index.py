@@ -1,4 +1,4 @@
-"""`index.*`: sync the index with the disk, and report how current it is."""
+"""`index.*`: sync the index with the disk, embed and tune it, and report how current it is."""
 
 from __future__ import annotations
 
@@ -6,27 +6,33 @@ import asyncio
 import time
 from collections.abc import Mapping
 
+from gnod.background.embedding_backlog import BacklogState
+from gnod.background.tuning import TuningService
 from gnod.config import edit
 from gnod.freshness.scheduler import SyncScheduler
 from gnod.freshness.update_command import run_update_command
 from gnod.handlers.checks.why import why
 from gnod.handlers.index_status import IndexServices, status_of
-from gnod.handlers.wire_types import ingest_error, iso
+from gnod.handlers.wire_types import embedding_status, ingest_error, iso
 from gnod.ingest.sync import SyncReport
 from gnod.protocol import index as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler, named
+from gnod.search.hybrid.budget import milliseconds_since
 from gnod.store.backup import staging
 from gnod.store.documents import writing
 from gnod.store.health import damage
 from gnod.store.tables import counts, failures
 from gnod.store.tables.egress_journal import SentBytes
+from gnod.store.tables.learned_factors import Prior
+from gnod.tuning.experiment import OnProgress
 
 _MAX_BUCKETS = 1000
 
 
-def handlers(services: IndexServices) -> Mapping[str, Handler]:
+def handlers(services: IndexServices, tuning: TuningService) -> Mapping[str, Handler]:
     places, configuration, scheduler = services.places, services.configuration, services.scheduler
+    backlog = services.backlog
 
     async def index_init(_: NoParams, __: Call) -> wire.IndexInitResult:
         created = await asyncio.to_thread(edit.create, places.config_file)
@@ -119,21 +125,47 @@ def handlers(services: IndexServices) -> Mapping[str, Handler]:
         await scheduler.sync(names)
         return wire.IndexRetryResult(files=files)
 
+    async def index_embed(_: wire.IndexEmbedParams, call: Call) -> wire.IndexEmbedResult:
+        started = time.perf_counter()
+
+        def report(state: BacklogState) -> None:
+            call.progress(
+                ProgressValue(stage="embed", done=state.done, total=state.done + state.pending, label=_pace(state))
+            )
+
+        report(backlog.state())
+        state = await backlog.follow(report)
+        return wire.IndexEmbedResult(**state._asdict() | {"took_ms": milliseconds_since(started)})
+
+    async def index_pause(_: NoParams, __: Call) -> wire.EmbeddingStatus:
+        await backlog.pause()
+        return embedding_status(backlog)
+
+    async def index_resume(_: NoParams, __: Call) -> wire.EmbeddingStatus:
+        await backlog.resume()
+        return embedding_status(backlog)
+
+    async def index_tune(params: wire.IndexTuneParams, call: Call) -> wire.IndexTuneResult:
+        started = time.perf_counter()
+        names = chosen_names(params.collections)
+        for name in names:
+            if params.action == "tune":
+                await tuning.tune(name, _reporter(call, name))
+            elif params.action == "reset":
+                await tuning.reset(name)
+        known = await tuning.priors()
+        return wire.IndexTuneResult(
+            collections=[_prior(name, known.get(name)) for name in names], took_ms=milliseconds_since(started)
+        )
+
     def chosen_names(given: list[str]) -> list[str]:
         configuration.check_known(given)
         return given or [each.name for each in configuration.current.collections]
 
     return named(
-        index_init,
-        index_skipped,
-        index_acknowledge,
-        index_retry,
-        index_sync,
-        index_status,
-        index_egress,
-        index_activity,
-        index_why,
-        index_cleanup,
+        *(index_init, index_sync, index_status, index_activity, index_why, index_cleanup),
+        *(index_skipped, index_acknowledge, index_retry, index_egress),
+        *(index_embed, index_pause, index_resume, index_tune),
     )
 
 
@@ -163,4 +195,33 @@ def _sent(line: SentBytes) -> wire.EgressEntry:
         collection=line.collection or None,
         first_at=iso(line.first),
         last_at=iso(line.last),
+    )
+
+
+def _pace(state: BacklogState) -> str | None:
+    if not state.chunks_per_s:
+        return "the beginnings of the documents first" if state.state == "embedding" and not state.done else None
+    left_s = state.pending / state.chunks_per_s
+    left = f"{left_s:.0f} s" if left_s < 90 else f"{left_s / 60:.0f} min" if left_s < 5400 else f"{left_s / 3600:.1f} h"
+    return f"{state.chunks_per_s:.1f} chunks/s, {left} left"
+
+
+def _reporter(call: Call, collection: str) -> OnProgress:
+    def report(task: str, done: int, total: int) -> None:
+        call.progress(ProgressValue(stage=task, done=done, total=total, label=collection))
+
+    return report
+
+
+def _prior(name: str, prior: Prior | None) -> wire.CollectionPrior:
+    if prior is None:
+        return wire.CollectionPrior(name=name)
+    figures = ("keyword", "vector", "before", "after") if prior.questions else ()
+    return wire.CollectionPrior(
+        name=name,
+        vector_odds=prior.vector_odds,
+        model=prior.model,
+        questions=prior.questions,
+        measured_at=iso(prior.measured_at) if prior.measured_at else None,
+        **{figure: round(getattr(prior, figure), 4) for figure in figures},
     )

@@ -23,8 +23,7 @@ from gnod.errors import CollectionNotFound, RootUnavailable
 from gnod.freshness.collection import SyncedCollection
 from gnod.freshness.read_your_writes import FreshnessService
 from gnod.freshness.scheduler import SyncScheduler
-from gnod.handlers.embedding import embedding_status, inference_status
-from gnod.handlers.wire_types import freshness_of, ingest_error, iso
+from gnod.handlers.wire_types import embedding_status, freshness_of, ingest_error, iso
 from gnod.ingest.files.plan import FolderComparison
 from gnod.ingest.files.walk import Walk, walk
 from gnod.models.run.inference import Inference
@@ -52,7 +51,7 @@ MAX_WALKED = 20_000
 
 
 class IndexServices(NamedTuple):
-    """The services that the methods use."""
+    """The services that the methods of the index use, and the checks of the doctor."""
 
     places: IndexPaths
     configuration: Configuration
@@ -70,13 +69,6 @@ class IndexServices(NamedTuple):
     journal: EgressJournal
     attached: Callable[[], list[AttachedInfo]]
     published: Callable[[], list[PublicationInfo]]
-
-
-class _Compared(NamedTuple):
-    """A folder, compared with the index. `walk`: None if it was not walked; `pending`: files that differ."""
-
-    walk: Walk | RootUnavailable | None
-    pending: int
 
 
 async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> wire.IndexStatusResult:
@@ -102,7 +94,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
                 services.scheduler,
                 each,
                 # Free the walks in this thread: one may have found a hundred thousand files.
-                _compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
+                *_compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
                 counted.get(each.name, CollectionCounts()),
                 kinds.get(each.name, Counter()),
                 covered,
@@ -132,7 +124,9 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             syncing=services.scheduler.is_running,
             embedding=embedding_status(services.backlog),
             ocr=_ocr_status(connection, services.ocr),
-            inference=inference_status(services.inference, services.nearest),
+            inference=copied(
+                wire.InferenceStatus, services.inference.status(), vectors_bytes=services.nearest.memory_bytes()
+            ),
             downloads_due_s={uri: round(due_s, 1) for uri, due_s in services.models.due_in_s().items()},
             endpoints=endpoints,
             config_file=str(configuration.path),
@@ -208,27 +202,29 @@ async def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Walk 
 
 def _compare(
     connection: Connection, known: SyncedCollection | None, name: str, walked: Walk | RootUnavailable | None
-) -> _Compared:
+) -> tuple[Walk | RootUnavailable | None, int]:
+    """Return the walk of a folder, None if it was not walked, and how many of its files differ from the index."""
     if walked is None:
         reason = known.unavailable if known else None
-        return _Compared(RootUnavailable(reason) if reason else None, known.pending_files if known else 0)
+        return RootUnavailable(reason) if reason else None, known.pending_files if known else 0
     if isinstance(walked, RootUnavailable):
-        return _Compared(walked, 0)
+        return walked, 0
     try:
         collection_id = collections.id_of(connection, name)
     except CollectionNotFound:  # just added, and not in the database yet
-        return _Compared(walked, len(walked.files))
+        return walked, len(walked.files)
     failed = failures.of_collection(connection, collection_id)
     found = FolderComparison(is_steady=known is None or known.is_steady)
     found.add(walked.files, documents.stats(connection, collection_id), failed, time.time())
     removed = found.plan(walked.unreadable, walked.undecodable).remove
-    return _Compared(walked, len(found.read) - found.again + len(removed))
+    return walked, len(found.read) - found.again + len(removed)
 
 
 def _collection_status(
     scheduler: SyncScheduler,
     collection: CollectionConfig,
-    compared: _Compared,
+    found: Walk | RootUnavailable | None,
+    pending: int,
     counted: CollectionCounts,
     kinds: Counter[str],
     covered: vectors.Coverage,
@@ -236,7 +232,6 @@ def _collection_status(
 ) -> wire.CollectionStatus:
     """`more`: fields that are not computed here."""
     synced, watch = scheduler.find(collection.name), scheduler.watch_state(collection.name)
-    found = compared.walk
     faults = {kind: n for kind, n in kinds.items() if kind not in SKIP_KINDS}
     skips = {kind: n for kind, n in kinds.items() if kind in SKIP_KINDS}
     is_gone = isinstance(found, RootUnavailable)
@@ -248,7 +243,7 @@ def _collection_status(
         verified=found is not None,
         on_disk=len(found.files) if isinstance(found, Walk) else 0 if is_gone else None,
         indexed=counted.files,
-        pending=compared.pending,
+        pending=pending,
         failed=sum(faults.values()),
         failed_by_kind=faults,
         skipped=sum(skips.values()),

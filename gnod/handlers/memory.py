@@ -11,10 +11,10 @@ from msgspec import UNSET
 from gnod.errors import InvalidParams
 from gnod.handlers.wire_types import iso
 from gnod.memory import listing
-from gnod.memory.memories import Memories, Proposal
-from gnod.memory.recalling.previews import MemoryPreview, preview
-from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth
-from gnod.memory.recalling.recall import Recalled, RecalledMemory
+from gnod.memory.listing import preview
+from gnod.memory.memories import Memories
+from gnod.memory.recalling.ranking import DEEP_SEARCH, SEARCH, Depth, RecalledMemory
+from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import PERSONAL, Memory, Times
 from gnod.memory.service import MemoryService
 from gnod.memory.transactions import MemoryChange, MemoryDraft, StoredDraft
@@ -123,17 +123,14 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
     async def _status() -> m.MemoryStatusResult:
         problem = await service.keyring_problem()
         state = await service.state()
-        return m.MemoryStatusResult(
+        return copied(
+            m.MemoryStatusResult,
+            state,
             unlocked=state.is_unlocked,
             opens_by_itself=not service.is_locked_by_hand
             and (state.key in ("keyring", "file") or (state.key is None and problem is None)),
-            key=state.key,
             keyring_problem=problem,
-            memories=state.memories if state.is_unlocked else None,
-            unembedded=state.unembedded if state.is_unlocked else None,
-            unindexed=state.unindexed if state.is_unlocked else None,
-            index_locked=state.is_index_locked if state.is_unlocked else None,
-            namespaces=state.namespaces,
+            namespaces=list(state.namespaces),
         )
 
     return named(
@@ -166,16 +163,16 @@ def _counts(recalled: Recalled, returned: int) -> str:
 
 def _hit(hit: RecalledMemory, rank: int, depth: Depth) -> m.MemoryFound:
     memory = hit.memory
-    shown = preview(memory.text, hit.score, rank, depth.whole)
+    text, is_complete = preview(memory.text, hit.score, rank, depth.whole)
     return m.MemoryFound(
         id=memory.name,
-        text=shown.text,
+        text=text,
         vector=None if hit.cosine is None else round(hit.cosine, 3),
         rerank=round(hit.score, 3),
         type=memory.type,
         time=iso(memory.updated_ms / 1000),
         topics=memory.topics,
-        complete=shown.complete,
+        complete=is_complete,
         folded=[other.name for other in hit.folded] or UNSET,
         namespace=UNSET if memory.namespace == PERSONAL else memory.namespace,
         suggested=list(memory.suggested) or UNSET,
@@ -187,18 +184,18 @@ def _hit(hit: RecalledMemory, rank: int, depth: Depth) -> m.MemoryFound:
 
 def _records(memories: Memories, listed: Sequence[Memory], *, whole: bool = True) -> list[m.MemoryRecord]:
     older = memories.superseded([each.name for each in listed])
-    return [_record(each, older[each.name], None if whole else preview(each.text, 0.0, 0, 0)) for each in listed]
+    return [_record(each, older[each.name], *((each.text, True) if whole else preview(each.text))) for each in listed]
 
 
-def _record(memory: Memory, older: list[str], shown: MemoryPreview | None) -> m.MemoryRecord:
+def _record(memory: Memory, older: list[str], text: str, is_complete: bool) -> m.MemoryRecord:
     return copied(
         m.MemoryRecord,
         memory,
         id=memory.name,
-        text=shown.text if shown else memory.text,
+        text=text,
         created=_iso_ms(memory.created_ms),
         updated=_iso_ms(memory.updated_ms),
-        complete=shown.complete if shown else True,
+        complete=is_complete,
         suggested=list(memory.suggested),
         supersedes=older,
         **_shown_times(memory),
@@ -213,20 +210,12 @@ def _shown_times(memory: Memory) -> dict[str, str | None]:
     return {name: None if time is None else _iso_ms(time) for name, time in known.items()}
 
 
-def _stored(stored: StoredDraft, proposals: Sequence[Proposal] = ()) -> m.MemoryStoreResult:
-    return m.MemoryStoreResult(
-        id=stored.memory.name, existed=stored.existed, proposals=[_proposal(proposal) for proposal in proposals]
-    )
-
-
-def _proposal(proposal: Proposal) -> m.MemoryProposal:
-    memory = proposal.memory
-    return m.MemoryProposal(
-        id=memory.name,
-        text=preview(memory.text, 0.0, 0, 0).text,
-        reason=proposal.reason,
-        time=_iso_ms(memory.happened_ms),
-    )
+def _stored(stored: StoredDraft, proposals: Sequence[tuple[Memory, str]] = ()) -> m.MemoryStoreResult:
+    shown = [
+        m.MemoryProposal(id=each.name, text=preview(each.text)[0], reason=reason, time=_iso_ms(each.happened_ms))
+        for each, reason in proposals
+    ]
+    return m.MemoryStoreResult(id=stored.memory.name, existed=stored.existed, proposals=shown)
 
 
 def _many(stored: Sequence[StoredDraft]) -> m.MemoryManyResult:

@@ -6,6 +6,7 @@ Candidates come from the full-text index; their texts are read in order until th
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import NamedTuple
 
 from gnod.errors import QuerySyntaxError
@@ -45,48 +46,38 @@ def mentions_of(connection: Connection, params: wire.LinksMentionsParams) -> wir
     document = references.resolve(connection, params.ref).document
     known = _names(connection, document)
     wanted = params.offset + params.limit
-    search = _MentionSearch(connection, document, known)
-    found: list[_Mention] = []
-    for mention in search.mentions():
-        found.append(mention)
-        if len(found) > wanted:
-            break
+    found, is_cut = _mentions(connection, document, known, wanted + 1)
     has_more = len(found) > wanted
     return wire.LinksMentionsResult(
         uri=document.uri,
         title=document.title,
         names=known,
         mentions=_shown(connection, found[params.offset : wanted]),
-        total=None if has_more or search.is_cut else len(found),
+        total=None if has_more or is_cut else len(found),
         has_more=has_more,
-        is_cut=search.is_cut,
+        is_cut=is_cut,
     )
 
 
-class _MentionSearch:
-    """The mentions of one document, found while they are asked for. `is_cut`: there may be more."""
-
-    def __init__(self, connection: Connection, document: DocumentRow, known: Sequence[str]) -> None:
-        self._connection = connection
-        self._document = document
-        self._names = known
-        self.is_cut = False
-
-    def mentions(self) -> Iterator[_Mention]:
-        phrases = _expression(self._connection, self._names)
-        if phrases is None:
-            return
-        finder, fruitless = NameFinder(self._names), 0
-        candidates, self.is_cut = neighbours.candidates(self._connection, self._document.id, phrases)
-        for candidate in candidates:
-            before = fruitless
-            fruitless += 1
-            for mention in _in_text(self._connection, candidate, finder):
-                fruitless = before
-                yield mention
-            if fruitless == _MOST_FRUITLESS:
-                self.is_cut = True
-                return
+def _mentions(
+    connection: Connection, document: DocumentRow, known: Sequence[str], limit: int
+) -> tuple[list[_Mention], bool]:
+    """Return the mentions, up to a limit, and whether there may be more that were not looked for."""
+    phrases = _expression(connection, known)
+    if phrases is None:
+        return [], False
+    finder, fruitless = NameFinder(known), 0
+    found: list[_Mention] = []
+    candidates, is_cut = neighbours.candidates(connection, document.id, phrases)
+    for candidate in candidates:
+        before = len(found)
+        found += islice(_in_text(connection, candidate, finder), limit - before)
+        fruitless += len(found) == before
+        if len(found) == limit:
+            break
+        if fruitless == _MOST_FRUITLESS:
+            return found, True
+    return found, is_cut
 
 
 def _names(connection: Connection, document: DocumentRow) -> list[str]:

@@ -3,16 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
-from gnod.background.embedding_backlog import Backlog
 from gnod.config.model import CollectionConfig
-from gnod.configured.configuration import Configuration
 from gnod.errors import SubscriptionNotFound
-from gnod.freshness.read_your_writes import FreshnessService
-from gnod.freshness.scheduler import SyncScheduler
-from gnod.handlers.embedding import embedding_status
-from gnod.handlers.wire_types import freshness_of
+from gnod.handlers.index_status import IndexServices
+from gnod.handlers.wire_types import embedding_status, freshness_of
 from gnod.protocol import subscription as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.index import EmbeddingStatus
@@ -20,7 +15,6 @@ from gnod.rpc.call import NotificationSender
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.rpc.subscriptions import Subscriptions
 from gnod.store.connection import Connection
-from gnod.store.database import Database
 from gnod.store.tables import changes, documents, failures
 from gnod.store.tables.changes import ChangePage, IndexChange, Position
 from gnod.types import format_uri
@@ -28,20 +22,11 @@ from gnod.types import format_uri
 PAGE_PATHS = 500
 
 
-def handlers(
-    configuration: Configuration,
-    database: Database,
-    scheduler: SyncScheduler,
-    freshness: FreshnessService,
-    backlog: Backlog,
-    subscriptions: Subscriptions,
-) -> Mapping[str, Handler]:
-    services = _Services(configuration, database, scheduler, freshness, backlog)
-
+def handlers(services: IndexServices, subscriptions: Subscriptions) -> Mapping[str, Handler]:
     async def index_subscribe(params: wire.IndexSubscribeParams, call: Call) -> wire.IndexSubscribeResult:
         notifications = _notifications(call)
-        await configuration.reload()
-        configuration.check_known(params.collections)
+        await services.configuration.reload()
+        services.configuration.check_known(params.collections)
         subscription = Subscriber(services, params, subscriptions.next_number())
         result = await subscription.begin()
         # Do not await from here on: a request that is cancelled must leave nothing behind.
@@ -59,18 +44,10 @@ def handlers(
     return named(index_subscribe, index_unsubscribe)
 
 
-class _Services(NamedTuple):
-    configuration: Configuration
-    database: Database
-    scheduler: SyncScheduler
-    freshness: FreshnessService
-    backlog: Backlog
-
-
 class Subscriber:
     """One subscriber: it has all changes up to a position, and the state that was sent last."""
 
-    def __init__(self, services: _Services, params: wire.IndexSubscribeParams, number: int) -> None:
+    def __init__(self, services: IndexServices, params: wire.IndexSubscribeParams, number: int) -> None:
         self._services = services
         self._since = params.since
         self._collections = params.collections

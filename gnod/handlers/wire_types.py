@@ -8,6 +8,7 @@ from typing import TypedDict
 
 import msgspec
 
+from gnod.background.embedding_backlog import Backlog
 from gnod.config.model import CollectionConfig
 from gnod.errors import InvalidParams
 from gnod.freshness.read_your_writes import FreshnessReport
@@ -16,7 +17,7 @@ from gnod.protocol import base as wire
 from gnod.protocol.base import Freshness, copied
 from gnod.protocol.collections import CollectionInfo
 from gnod.protocol.documents import DocumentEntry
-from gnod.protocol.index import IngestError
+from gnod.protocol.index import EmbeddingStatus, IngestError
 from gnod.protocol.search import DocumentFilters
 from gnod.search.correction.query_correction import WordCorrection
 from gnod.search.hits import Copies
@@ -92,6 +93,10 @@ def location_to_wire(found: SourceLocation | None) -> wire.Location | None:
 
 def ingest_error(failed: FailedFile) -> IngestError:
     return copied(IngestError, failed, first_at=iso(failed.first_at), last_at=iso(failed.last_at), count=failed.times)
+
+
+def embedding_status(backlog: Backlog) -> EmbeddingStatus:
+    return EmbeddingStatus(**backlog.state()._asdict())
 
 
 def freshness_of(report: FreshnessReport) -> Freshness:

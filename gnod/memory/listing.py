@@ -1,4 +1,4 @@
-"""Memories page by page, the latest first, for lists and exports."""
+"""Memories page by page, the latest first, for lists and exports; and how much of a text a list shows."""
 
 from __future__ import annotations
 
@@ -14,6 +14,12 @@ from gnod.memory_types import checked_type
 # A page of whole texts must fit into a message, even in JSON. The last batch may exceed this.
 _MAX_CHARACTERS = 500_000
 _OPENED_AT_A_TIME = 10
+
+PREVIEW_CHARACTERS = 240
+# Results with such scores are shown whole, because readers open them in any case.
+_WHOLE_ABOVE = 0.80
+_WHOLE_BELOW_CHARACTERS = 2048
+_ELLIPSIS = "…"
 
 
 class MemoryPage(NamedTuple):
@@ -75,3 +81,26 @@ def _parse(cursor: str) -> tuple[int, int]:
         return -int(created_ms), -int(id_)
     except ValueError:
         raise InvalidParams("parameter 'cursor': not a cursor of memory.list", {"parameter": "cursor"}) from None
+
+
+def preview(text: str, score: float = 0.0, rank: int = 0, whole: int = 0) -> tuple[str, bool]:
+    """Return the text to show of the memory at `rank` (from 0), and whether it is complete; the first `whole` may be
+    shown whole.
+
+    >>> preview("one two three " * 30, 0.81, 0, 3)[1], preview("one two three " * 30, 0.80, 0, 3)[1]
+    (True, False)
+    """
+    is_good = rank < whole and score > _WHOLE_ABOVE and len(text) < _WHOLE_BELOW_CHARACTERS
+    if is_good or len(text) <= PREVIEW_CHARACTERS:
+        return text, True
+    room = PREVIEW_CHARACTERS - len(_ELLIPSIS)
+    head = text[:room]
+    if not text[room].isspace():
+        head = _whole_words(head)
+    return head.rstrip() + _ELLIPSIS, False
+
+
+def _whole_words(head: str) -> str:
+    """Drop the word that was cut, unless it is most of the text."""
+    words = head.rsplit(None, 1)
+    return words[0] if len(words) == 2 and len(words[0]) > len(head) // 2 else head

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from functools import partial
+from functools import partial, wraps
 from itertools import accumulate
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Any, TypeVar, cast
 
 from gnod.errors import InvalidName, InvalidParams, MemoryDamaged, MemoryLocked, MemoryNotFound, StorageFailed
 from gnod.memory import records, superseding
@@ -51,14 +51,7 @@ _RARE_AT_MOST = 4
 _INDEXED_AT_A_TIME = 100
 _READERS = 2
 
-T = TypeVar("T")
-
-
-class Proposal(NamedTuple):
-    """An older memory that a new one may supersede, and why."""
-
-    memory: Memory
-    reason: str
+M = TypeVar("M", bound=Callable[..., Coroutine[Any, Any, Any]])
 
 
 def open_database(path: Path) -> Database:
@@ -67,10 +60,22 @@ def open_database(path: Path) -> Database:
     return Database(path, schema=memory_schema.SCHEMA, readers=_READERS, use_knn=False)
 
 
-class EmbedTexts(Protocol):
-    """Embeds with the model at that address; None: the model is missing or fails. `waits`: a request waits for it."""
+EmbedTexts = Callable[[str, Sequence[str], bool], Awaitable[EmbeddedTexts | None]]
+"""Embeds texts with the model at that address; None: the model is missing or fails. The last argument says whether a
+request waits for it."""
 
-    def __call__(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> Awaitable[EmbeddedTexts | None]: ...
+
+def unbroken(method: M) -> M:
+    """Make a method run to its end even if the request that calls it is cancelled. Its object keeps `_tasks`."""
+
+    @wraps(method)
+    async def run(self: Any, *given: Any, **named: Any) -> Any:
+        task = asyncio.create_task(method(self, *given, **named))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return await asyncio.shield(task)
+
+    return cast("M", run)
 
 
 class Memories:
@@ -93,7 +98,7 @@ class Memories:
         self._namespaces: dict[int, str] = {}
         self._writing = asyncio.Lock()
         self._is_closed = False
-        self._tasks: set[asyncio.Task[object]] = set()
+        self._tasks: set[asyncio.Task[Any]] = set()
 
     async def load(self, model_uri: str | None) -> None:
         """Read the resident data from the database, with the vectors of that model."""
@@ -132,11 +137,11 @@ class Memories:
         for a memory to supersede."""
         ready = await asyncio.to_thread(lambda: [self._with_suggestions(*checked(draft)) for draft in drafts])
         vectors = await self._embed([body.text for _, body in ready], waits=len(ready) <= _EMBEDDED_AT_A_TIME)
-        return await self._complete(self._store_all(ready, vectors))
+        return await self._store_all(ready, vectors)
 
-    async def proposals(self, memory: Memory) -> list[Proposal]:
-        """Return the older memories of the same namespace for which this one states another value, the nearest
-        first."""
+    async def proposals(self, memory: Memory) -> list[tuple[Memory, str]]:
+        """Return the older memories of the same namespace that this one may supersede, because it states another value,
+        and why; the nearest first."""
         if is_done(memory.type):
             return []
         rows = self.resident.of(await asyncio.to_thread(self._nearest_to, memory))
@@ -146,7 +151,7 @@ class Memories:
         differences = await asyncio.to_thread(
             lambda: [superseding.difference(each.text, memory.text) for each in older]
         )
-        found = [Proposal(each, how.sentence()) for each, how in zip(older, differences, strict=True) if how]
+        found = [(each, how.sentence()) for each, how in zip(older, differences, strict=True) if how]
         return found[:_PROPOSED_AT_MOST]
 
     def _nearest_to(self, memory: Memory) -> list[int]:
@@ -166,7 +171,7 @@ class Memories:
     async def update(self, name: str, change: MemoryChange) -> Memory:
         """Change what is given and keep the rest. Raises MemoryNotFound, MemoryExists, LimitExceeded, InvalidName, and
         InvalidParams for a topic to remove that it does not have."""
-        await self._complete(self._update_one(name, change))
+        await self._update_one(name, change)
         (memory,) = await self.retrieve([name])
         return memory
 
@@ -179,9 +184,18 @@ class Memories:
         self._ids(names)  # one may have been removed meanwhile
         return [opened[id_] for id_ in ids]
 
+    @unbroken
     async def forget(self, names: Sequence[str]) -> None:
         """Remove and overwrite memories, including damaged ones, all or none. Raises MemoryNotFound."""
-        await self._complete(self._forget_all(names))
+        async with self._changing():
+            ids = self._ids(names)
+            relinked = await self._database.write(partial(table.delete, ids=ids))
+            self.resident.remove(ids)
+            self.index.remove(ids)
+            for row in relinked:
+                self.resident.change(row)
+            self.damaged.difference_update(ids)
+            await self._overwrite()
 
     async def publish(self, names: Sequence[str], namespace: str) -> list[StoredDraft]:
         """Copy memories into another namespace, which need not exist. Raises MemoryNotFound, InvalidName."""
@@ -255,7 +269,7 @@ class Memories:
             if vectors is None:
                 return len(missing)
             tried.update(memory.id for memory in chosen)
-            await self._complete(self._put_missing(chosen, vectors))
+            await self._put_missing(chosen, vectors)
         return 0
 
     async def index_all(self) -> None:
@@ -267,6 +281,7 @@ class Memories:
                 opened = await self.open_all([id_ for id_ in batch if id_ not in self.index])
                 await asyncio.to_thread(self.index.put, list(opened.values()))
 
+    @unbroken
     async def _store_all(
         self, ready: Sequence[tuple[MemoryDraft, Body]], vectors: EmbeddedTexts | None
     ) -> list[StoredDraft]:
@@ -278,6 +293,7 @@ class Memories:
             await asyncio.to_thread(self.index.put, [each.stored.memory for each in written])
         return [each.stored for each in written]
 
+    @unbroken
     async def _update_one(self, name: str, change: MemoryChange) -> None:
         async with self._changing():
             before = (await self.retrieve([name]))[0]
@@ -336,17 +352,7 @@ class Memories:
 
         return suggest(text, is_rare)
 
-    async def _forget_all(self, names: Sequence[str]) -> None:
-        async with self._changing():
-            ids = self._ids(names)
-            relinked = await self._database.write(partial(table.delete, ids=ids))
-            self.resident.remove(ids)
-            self.index.remove(ids)
-            for row in relinked:
-                self.resident.change(row)
-            self.damaged.difference_update(ids)
-            await self._overwrite()
-
+    @unbroken
     async def _put_missing(self, memories: Sequence[Memory], vectors: EmbeddedTexts) -> None:
         async with self._changing():
             rows = self.resident.of([memory.id for memory in memories])
@@ -370,20 +376,13 @@ class Memories:
                 raise MemoryLocked("the memories are locked: run `gnoctl memory unlock`")
             yield
 
-    async def _complete(self, work: Coroutine[object, object, T]) -> T:
-        """Run `work` to the end even if the request is cancelled."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)
-
     async def _overwrite(self) -> None:
         """Remove deleted data from the write-ahead log, now or the next time."""
         with suppress(StorageFailed):
             await self._database.maintain(table.empty_log)
 
     async def _embed(self, texts: Sequence[str], *, waits: bool = True) -> EmbeddedTexts | None:
-        return await self._embed_texts(self.model_uri, texts, waits=waits) if self.model_uri else None
+        return await self._embed_texts(self.model_uri, texts, waits) if self.model_uri else None
 
     def _ids(self, names: Sequence[str]) -> list[int]:
         rows = [self.resident.row(name) for name in names]

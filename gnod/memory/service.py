@@ -8,44 +8,47 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Coroutine, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from gnod.configured.configuration import Configuration
 from gnod.configured.models import ModelFactory, ModelService
+from gnod.egress import Purpose
 from gnod.errors import GnoError, KeyFileFailed, KeyringFailed
 from gnod.memory.key import keys
-from gnod.memory.key.scrubbing import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
+from gnod.memory.key.process_memory import overwrite_kept_blocks, overwrite_small_blocks, overwrite_what_is_freed
 from gnod.memory.key.vault import Vault
-from gnod.memory.memories import Memories, open_database
-from gnod.memory.models import MemoryModels
+from gnod.memory.memories import Memories, open_database, unbroken
 from gnod.memory.recalling import recall
 from gnod.memory.recalling.ranking import Depth
 from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Vector
+from gnod.memory.transactions import EmbeddedTexts
 from gnod.memory.validity import TimeSpan
+from gnod.models.run.embedder import Embedder
+from gnod.models.run.reranker import Reranker
+from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.store.database import Database
 from gnod.store.memory import memories as table
 from gnod.types import UnavailableModel
 
 _log = logging.getLogger(__name__)
 
-T = TypeVar("T")
-
 
 class MemoryState(NamedTuple):
     """`key`: where it is kept, "keyring", "passphrase" or "file"; None: nothing was ever stored. The rest is known only
-    while unlocked."""
+    while unlocked. `index_locked`: no part of the keyword index can be swapped."""
 
     is_unlocked: bool
     key: str | None
-    memories: int
-    unembedded: int
-    unindexed: int
-    is_index_locked: bool
-    namespaces: list[str]
+    memories: int | None = None
+    unembedded: int | None = None
+    unindexed: int | None = None
+    index_locked: bool | None = None
+    namespaces: Sequence[str] = ()
 
 
 class MemoryService:
@@ -59,7 +62,10 @@ class MemoryService:
         factory: ModelFactory,
     ) -> None:
         self._path = path
-        self._models = MemoryModels(models, factory)
+        self._models = models
+        self._factory = factory
+        # Estimates of the speed of each reranker, which `learn` improves.
+        self._throughputs: defaultdict[str, ThroughputEstimate] = defaultdict(ThroughputEstimate)
         self._database: Database | None = None
         self._vault: Vault | None = None
         self._memories: Memories | None = None
@@ -76,7 +82,7 @@ class MemoryService:
         DatabaseCorrupt or ForeignDatabase."""
         if self._memories is not None:
             return self._memories
-        return await self._complete(self._open_memories())
+        return await self._open_memories()
 
     @property
     def key_file(self) -> Path:
@@ -86,32 +92,51 @@ class MemoryService:
     async def unlock(self, passphrase: str | None, *, in_file: bool = False) -> None:
         """Take the key, or make one where there is none, in the key file with `in_file`. Raises MemoryLocked when a
         passphrase is needed, WrongPassphrase, KeyringFailed, KeyFileFailed."""
-        await self._complete(self._open_memories(passphrase, by_hand=True, in_file=in_file))
+        await self._open_memories(passphrase, by_hand=True, in_file=in_file)
 
+    @unbroken
     async def move_key(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool = False) -> None:
         """Keep the key in the key file, protect it with a new passphrase, or keep it in the keyring (None).
         `passphrase`: the present one, if any. Raises what `unlock` raises."""
-        await self._complete(self._move_key(passphrase, new_passphrase, in_file=in_file))
+        async with self._opening:
+            vault = await self._open_vault()
+            record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase, in_file=in_file))
+            await self._opened_database.write(partial(table.replace_key_record, record=keys.write_record(record)))
+            await self._opened_database.maintain(table.empty_log)  # nothing may stay that the old passphrase opens
+            was_in_file = vault.record is not None and vault.record.source == "file"
+            vault.record = record
+            if was_in_file and record.source != "file":
+                await asyncio.to_thread(keys.remove_file, self.key_file)
+        _log.info("memory.key_moved", extra={"fields": {"key": record.source}})
 
+    @unbroken
     async def lock(self) -> None:
         """Complete what is being written, then forget the key and all that was opened with it."""
-        await self._complete(self._lock())
+        async with self._opening:
+            vault = await self._open_vault()
+            memories, self._memories = self._memories, None
+            for task in (self._embedding, self._indexing):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.wait([task])
+            if memories is not None:
+                await memories.close()
+            vault.lock()
+        memories = None
+        await asyncio.to_thread(overwrite_small_blocks)
+        overwrite_kept_blocks()
 
     async def state(self) -> MemoryState:
         """Return the state. Unlocks nothing, and creates no database."""
         async with self._opening:
             is_new = self._vault is None and not await asyncio.to_thread(self._path.exists)
             record = None if is_new else (await self._open_vault()).record
-        memories = self._memories
-        return MemoryState(
-            is_unlocked=memories is not None,
-            key=record.source if record else None,
-            memories=len(memories.resident) if memories else 0,
-            unembedded=memories.resident.unembedded if memories else 0,
-            unindexed=self._unindexed(memories) if memories else 0,
-            is_index_locked=memories is not None and memories.index.is_locked,
-            namespaces=memories.namespaces() if memories else [],
-        )
+        memories, key = self._memories, record.source if record else None
+        if memories is None:
+            return MemoryState(is_unlocked=False, key=key)
+        resident = memories.resident
+        counts = (len(resident), resident.unembedded, self._unindexed(memories))
+        return MemoryState(True, key, *counts, memories.index.is_locked, memories.namespaces())
 
     @property
     def is_locked_by_hand(self) -> bool:
@@ -140,18 +165,10 @@ class MemoryService:
         a namespace."""
         memories = await self.memories()
         ids = memories.namespace_ids(namespaces)
-        reranker = self._models.reranker()
-        dependencies = recall.RecallDependencies(
-            sealer=memories.sealer,
-            resident=memories.resident,
-            keyword_index=memories.index,
-            open_all=memories.open_all,
-            damage_note=memories.damage_note,
-            embed=partial(self._embed_query, memories),
-            reranker=reranker,
-            throughput=self._models.throughput(reranker),
-            limit_s=limit_s,
-        )
+        reranker = self._reranker()
+        name = "" if isinstance(reranker, UnavailableModel) else reranker.uri
+        embed = partial(self._embed_query, memories)
+        dependencies = recall.RecallDependencies(memories, embed, reranker, self._throughputs[name], limit_s)
         found = await recall.recall(dependencies, query, depth, ids, as_of)
         if left := memories.resident.unembedded:
             self.models_changed()  # a model may have failed when they were stored
@@ -169,7 +186,7 @@ class MemoryService:
             await self._open_vault()
             await self._opened_database.write(partial(table.forget_vectors, uri=uri))
         if self._memories is not None:
-            await self._memories.load_vectors(self._models.embedding_model())
+            await self._memories.load_vectors(self._embedding_model)
         self.models_changed()
 
     def models_changed(self) -> None:
@@ -185,6 +202,7 @@ class MemoryService:
         if self._database is not None:
             await asyncio.to_thread(self._database.close)
 
+    @unbroken
     async def _open_memories(
         self, passphrase: str | None = None, *, by_hand: bool = False, in_file: bool = False
     ) -> Memories:
@@ -196,27 +214,12 @@ class MemoryService:
             if by_hand or not (vault.is_unlocked or vault.is_locked_by_hand):
                 await self._unlock(vault, passphrase, in_file=in_file)
             if self._memories is None:
-                memories = Memories(vault.sealer, self._opened_database, self._models.embed_texts)
-                await memories.load(self._models.embedding_model())
+                memories = Memories(vault.sealer, self._opened_database, self._embed_texts)
+                await memories.load(self._embedding_model)
                 self._memories = memories
                 self._indexing = asyncio.create_task(self._index(memories), name="indexing memories")
                 self.models_changed()
             return self._memories
-
-    async def _lock(self) -> None:
-        async with self._opening:
-            vault = await self._open_vault()
-            memories, self._memories = self._memories, None
-            for task in (self._embedding, self._indexing):
-                if task is not None:
-                    task.cancel()
-                    await asyncio.wait([task])
-            if memories is not None:
-                await memories.close()
-            vault.lock()
-        memories = None
-        await asyncio.to_thread(overwrite_small_blocks)
-        overwrite_kept_blocks()
 
     async def _open_vault(self) -> Vault:
         if self._vault is None:
@@ -242,24 +245,12 @@ class MemoryService:
         vault.open(record, key)
         _log.info("memory.unlocked", extra={"fields": {"key": record.source, "new": is_new}})
 
-    async def _move_key(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool) -> None:
-        async with self._opening:
-            vault = await self._open_vault()
-            record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase, in_file=in_file))
-            await self._opened_database.write(partial(table.replace_key_record, record=keys.write_record(record)))
-            await self._opened_database.maintain(table.empty_log)  # nothing may stay that the old passphrase opens
-            was_in_file = vault.record is not None and vault.record.source == "file"
-            vault.record = record
-            if was_in_file and record.source != "file":
-                await asyncio.to_thread(keys.remove_file, self.key_file)
-        _log.info("memory.key_moved", extra={"fields": {"key": record.source}})
-
     async def _follow_models(self, memories: Memories) -> None:
         """Embed what has no vectors of the configured model, until the models stop changing."""
         try:
             while self._have_models_changed:
                 self._have_models_changed = False
-                if memories.model_uri != (uri := self._models.embedding_model()):
+                if memories.model_uri != (uri := self._embedding_model):
                     await memories.load_vectors(uri)
                 if left := await memories.embed_missing():
                     _log.debug("memory.unembedded", extra={"fields": {"memories": left}})
@@ -284,15 +275,38 @@ class MemoryService:
         except Exception:
             _log.exception("memory.not_indexed")
 
+    @property
+    def _embedding_model(self) -> str | None:
+        """Return the address of the model that the configuration asks for."""
+        return self._models.uri_for("embed")
+
+    def _embedder(self, uri: str) -> Embedder:
+        return self._factory.make(Embedder, uri, Purpose("embed", "memories"))
+
+    def _reranker(self) -> Reranker | UnavailableModel:
+        uri = self._models.usable("rerank")
+        if isinstance(uri, UnavailableModel):
+            return uri
+        return self._factory.make(Reranker, uri, Purpose("rerank", "memories"))
+
+    async def _embed_texts(self, uri: str, texts: Sequence[str], waits: bool) -> EmbeddedTexts | None:
+        try:
+            if not self._models.is_ready(uri):
+                return None
+            return EmbeddedTexts(uri, await self._embedder(uri).passages(texts, waits=waits))
+        except GnoError as error:
+            _log.warning("memory.not_embedded", extra={"fields": {"kind": error.kind}})
+            return None
+
     async def _embed_query(self, memories: Memories, query: str) -> Vector | UnavailableModel:
-        vector = await self._models.embed_query(memories.model_uri, query)
-        if not isinstance(vector, UnavailableModel) and memories.resident.dimensions not in (None, len(vector)):
+        uri = memories.model_uri
+        if uri is None:
+            return UnavailableModel("no embedding model is configured: set `models.embed` in index.yml")
+        try:
+            self._models.require_ready(uri)
+            vector = await self._embedder(uri).query(query)
+        except GnoError as error:
+            return UnavailableModel(error.message)
+        if memories.resident.dimensions not in (None, len(vector)):
             memories.resident.replace_vectors([])  # another model is in the file now: embed again
         return vector
-
-    async def _complete(self, work: Coroutine[object, object, T]) -> T:
-        """Run `work` to the end even if the request is cancelled: no key may be made without its record."""
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return await asyncio.shield(task)

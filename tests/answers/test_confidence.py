@@ -29,7 +29,7 @@ def ranked(index: SmallIndex, question: str, cosine: float | None = None) -> tup
     """Return the units of all documents and the weight of the question. `cosine`: of the first unit; of others, 0."""
     found = collected(index, question)
     cosines = [None if cosine is None else cosine * (n == 0) for n in range(len(found.candidates))]
-    return quotes.rank(found, cosines), found.weight
+    return quotes.rank(found, cosines), found.words.total
 
 
 def confidence(index: SmallIndex, question: str) -> Confidence:

@@ -103,7 +103,7 @@ def options(draw: st.DrawFn) -> tuple[list[Option], dict[int, PacketSource]]:
     """Return passages of some texts, as `evidence` makes them, with arbitrary scores."""
     sources, found = {}, []
     for number, text in enumerate(draw(st.lists(TEXTS, min_size=1, max_size=4))):
-        sources[number] = PacketSource(number, text, f"Title {number}")
+        sources[number] = PacketSource(text, f"Title {number}")
         cut = units(text)
         for at in range(len(cut)):
             words = draw(st.frozensets(st.integers(0, 2)))
@@ -152,7 +152,7 @@ def texts_of(chosen: Packet, sources: Mapping[int, PacketSource]) -> list[str]:
 
 def chosen_of(*texts: str, max_tokens: int = 1000, words: Sequence[frozenset[int]] = ()) -> tuple[list[str], Packet]:
     """Choose from documents of one passage each; the first has the best score."""
-    sources = {n: PacketSource(n, text, "") for n, text in enumerate(texts)}
+    sources = {n: PacketSource(text, "") for n, text in enumerate(texts)}
     found = [
         Option(n, 0, len(text), "", (0, 0), 1 - n / 100, words[n] if words else frozenset())
         for n, text in enumerate(texts)
@@ -196,7 +196,7 @@ def test_neighbours_become_one_passage_with_one_lead() -> None:
     found = units(PORTS, "en")
     rows = [n for n, unit in enumerate(found) if unit.kind == "row"]
     places = [structure.around(PORTS, found, n) for n in rows]
-    sources = {7: PacketSource(7, PORTS, "Ports")}
+    sources = {7: PacketSource(PORTS, "Ports")}
     both = [Option(7, *places[n], 0.9, frozenset()) for n in (1, 0)]
     (one,) = packet.choose(both, sources, [], 1000).passages
     assert PORTS[one.start : one.end] == "| 5432 | database | Anna |\n| 6379 | cache | Bert |"
@@ -274,7 +274,7 @@ def test_the_fuller_a_packet_the_better_a_further_passage_must_be() -> None:
 
     def has_second(words: int, max_tokens: int) -> bool:
         text = "falcon " * words
-        sources = {0: PacketSource(0, text, ""), 1: PacketSource(1, "The heron nests in May.", "")}
+        sources = {0: PacketSource(text, ""), 1: PacketSource("The heron nests in May.", "")}
         scores = ((0, len(text), 1.0), (1, len(sources[1].text), 0.65))
         found = [Option(n, 0, end, "", (0, 0), score, frozenset()) for n, end, score in scores]
         return len(packet.choose(found, sources, [], max_tokens).passages) == 2

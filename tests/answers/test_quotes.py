@@ -4,7 +4,6 @@ vectors."""
 from __future__ import annotations
 
 import random
-import time
 from collections.abc import Mapping
 
 import numpy as np
@@ -148,11 +147,8 @@ def test_of_a_long_document_only_the_best_places_are_read(small_index: SmallInde
     text = manual()
     small_index.add({"manual.md": text})
     question = "In which cupboard are the bandages?"
-    quoted(small_index, question)
-    started = time.process_time()
+    assert collected(small_index, question).units < 300, "of about 13,000 sentences"
     best = quoted(small_index, question)[0]
-    took_s = time.process_time() - started
     assert best.text == ANSWER
     assert ANSWER in text.split("\n")[best.line - 1]
     assert best.heading.endswith("Page 250")
-    assert took_s < 1

@@ -159,11 +159,6 @@ def test_full_and_explain(small_index: SmallIndex) -> None:
     assert (whole.text, whole.explain, whole.score) == (LONG, {"similarity": 0.75}, 0.75)
 
 
-def test_without_a_chunk_the_whole_document_is_searched(small_index: SmallIndex) -> None:
-    small_index.add({"a.md": LONG})
-    assert "stripes" in marked(hits(small_index, "stripes zebras", None))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "piece", "opening"), [("website unavailable", 0, "What went well"), ("outage", 1, "What we change:")]

@@ -48,7 +48,7 @@ class Words:
         self.gate: asyncio.Event | None = None
         self.asked: list[str] = []
 
-    async def __call__(self, uri: str, texts: Sequence[str], /, *, waits: bool) -> EmbeddedTexts | None:  # noqa: ARG002
+    async def __call__(self, uri: str, texts: Sequence[str], waits: bool) -> EmbeddedTexts | None:  # noqa: ARG002
         self.asked += texts
         if self.gate is not None:
             await self.gate.wait()

@@ -25,18 +25,13 @@ def make_in_keyring() -> tuple[KeyRecord, bytes]:
 
 @pytest.mark.usefixtures("keyring_file")
 class TestKeyring:
-    def test_the_key_can_be_read_back(self, keyring_file: Path) -> None:
+    def test_each_key_can_be_read_back(self, keyring_file: Path) -> None:
         assert keys.keyring_problem() is None
-        record, key = make_in_keyring()
-        assert len(key) == 32
-        assert keys.read_keyring(keys.read_record(keys.write_record(record))) == key
-        assert keyring_file.exists()
-
-    def test_each_index_has_its_own(self) -> None:
         (one, one_key), (other, other_key) = make_in_keyring(), make_in_keyring()
-        assert one_key != other_key
-        assert keys.read_keyring(one) == one_key
+        assert (len(one_key), one_key != other_key) == (32, True)
+        assert keys.read_keyring(keys.read_record(keys.write_record(one))) == one_key
         assert keys.read_keyring(other) == other_key
+        assert keyring_file.exists()
 
     def test_one_that_is_gone(self, keyring_file: Path) -> None:
         record, _ = make_in_keyring()

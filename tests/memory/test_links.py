@@ -124,8 +124,8 @@ async def test_proposals_name_the_older_value_and_change_nothing(kept: Kept) -> 
     await stored(memories, "The Pro plan costs 20 euros", namespace="team")
     (new,) = await memories.store([MemoryDraft("The Pro plan costs 25 euros now", "fact")])
     before = snapshot(memories)
-    (proposal,) = await memories.proposals(new.memory)
-    assert (proposal.memory.name, proposal.reason) == (
+    ((proposed, reason),) = await memories.proposals(new.memory)
+    assert (proposed.name, reason) == (
         older,
         'the same about "Pro plan costs euros", but 25 instead of 20',
     )
@@ -141,7 +141,7 @@ async def test_proposals_without_a_model_are_found_by_topic(kept: Kept) -> None:
     memories = await kept.opened()
     older = await stored(memories, "The zeppelin costs 20 euros")
     (new,) = await memories.store([MemoryDraft("The zeppelin costs 25 euros", "fact")])
-    assert [each.memory.name for each in await memories.proposals(new.memory)] == [older]
+    assert [each.name for each, _ in await memories.proposals(new.memory)] == [older]
 
 
 async def test_removed_suggestions_stay_removed(kept: Kept) -> None:

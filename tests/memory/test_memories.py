@@ -21,6 +21,7 @@ from gnod.memory.memories import Memories
 from gnod.memory.transactions import MemoryChange, MemoryDraft
 from gnod.store.memory.memory_schema import SCHEMA
 from tests.memory.memory_bench import URI, Kept, snapshot, vector_of
+from tests.waiting import until
 
 OTHER = "file:/models/others.gguf"
 
@@ -225,7 +226,7 @@ class TestModels:
         await stored(memories, "one")
         kept.words.gate = asyncio.Event()
         storing = asyncio.create_task(stored(memories, "two"))
-        await asyncio.sleep(0.05)
+        await until(lambda: "two" in kept.words.asked)
         await memories.load_vectors(OTHER)
         kept.words.gate.set()
         await storing
@@ -250,11 +251,12 @@ class TestModels:
         memories = await kept.opened()
         changed, gone, _ = await stored(memories, "one", "two", "three")
         kept.words.is_here, kept.words.gate = True, asyncio.Event()
+        asked = len(kept.words.asked)
         embedding = asyncio.create_task(memories.embed_missing())
-        await asyncio.sleep(0.05)
+        await until(lambda: len(kept.words.asked) > asked)
         await memories.forget([gone])
         updating = asyncio.create_task(memories.update(changed, MemoryChange(text="four")))
-        await asyncio.sleep(0.05)
+        await until(lambda: "four" in kept.words.asked)
         kept.words.gate.set()
         await asyncio.gather(embedding, updating)
         assert nearest(memories, "four")[0] == changed
@@ -290,7 +292,7 @@ class TestCancelling:
         memories = await kept.opened()
         kept.words.gate = asyncio.Event()
         task = asyncio.create_task(stored(memories, "one"))
-        await asyncio.sleep(0.05)
+        await until(lambda: "one" in kept.words.asked)
         task.cancel()
         kept.words.gate.set()
         with pytest.raises(asyncio.CancelledError):
@@ -303,7 +305,7 @@ class TestCancelling:
         (name,) = await stored(memories, "one")
         kept.words.gate = asyncio.Event()
         waiting = asyncio.create_task(stored(memories, "two"))
-        await asyncio.sleep(0.05)
+        await until(lambda: "two" in kept.words.asked)
         await memories.close()
         kept.words.gate.set()
         with pytest.raises(MemoryLocked):

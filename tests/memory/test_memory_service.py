@@ -61,7 +61,7 @@ class TestLocking:
     async def test_the_keyring_opens_them_by_itself_and_after_a_restart(self, tmp_path: Path) -> None:
         async with serving(tmp_path) as served:
             state = await served.service.state()
-            assert (state.is_unlocked, state.key, state.memories, state.unembedded) == (False, None, 0, 0)
+            assert (state.is_unlocked, state.key, state.memories, state.unembedded) == (False, None, None, None)
             assert not (tmp_path / "memory.sqlite").exists(), "to ask makes nothing"
             (stored,) = await (await served.service.memories()).store([DRAFT])
             state = await served.service.state()

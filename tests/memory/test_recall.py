@@ -115,7 +115,7 @@ async def test_a_cross_encoder_reads_the_pool(tmp_path: Path, keyring_file: Path
         assert boat.score == pytest.approx(max(ranker.score(query, boat.memory.text), 0.0), abs=1e-3)
 
         # What the time did not do for is behind what was read.
-        pace = served.service._models.throughput(served.service._models.reranker())
+        (pace,) = served.service._throughputs.values()
         pace.characters_per_s = 2500.0
         found = await served.service.recall(query, SEARCH, [], 1.0)
         assert 3 <= found.reranked < 19

@@ -1,14 +1,17 @@
-"""The key in RAM: unlocking, locking, moving it."""
+"""The key in RAM: unlocking, locking, moving it; arrays that stay out of swap and core dumps."""
 
 from __future__ import annotations
 
 import itertools
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from gnod.errors import KeyringFailed, MemoryLocked, WrongPassphrase
+from gnod.memory.key.process_memory import LockedArray
 from gnod.memory.key.vault import Vault
+from tests.systems import needs_linux
 
 PASSPHRASE = "correct horse"
 NO_FILE = Path("/nonexistent/memory.key")
@@ -16,13 +19,6 @@ NO_FILE = Path("/nonexistent/memory.key")
 
 def unlock(vault: Vault, passphrase: str | None = None) -> None:
     vault.open(*vault.fetch(passphrase))
-
-
-def test_locked_there_is_nothing(keyring_file: Path) -> None:
-    vault = Vault(None, NO_FILE)
-    assert not vault.is_unlocked
-    with pytest.raises(MemoryLocked, match="gnoctl memory unlock"):
-        _ = vault.sealer
 
 
 def test_the_keyring_opens_it_until_it_is_locked_by_hand(keyring_file: Path) -> None:
@@ -39,42 +35,11 @@ def test_the_keyring_opens_it_until_it_is_locked_by_hand(keyring_file: Path) -> 
     assert again.sealer.open(sealed, b"") == b"x"
 
 
-def test_to_fetch_a_key_changes_nothing(keyring_file: Path) -> None:
-    vault = Vault(None, NO_FILE)
-    vault.fetch(None)
-    assert vault.record is None
-    assert not vault.is_unlocked
-
-
-@pytest.mark.slow
-def test_a_passphrase(keyring_file: Path) -> None:
-    vault = Vault(None, NO_FILE)
-    unlock(vault, PASSPHRASE)
-    sealed = vault.sealer.seal(b"x", b"")
-    vault.lock()
-    with pytest.raises(MemoryLocked, match="asks for their passphrase"):
-        vault.fetch(None)
-    with pytest.raises(WrongPassphrase):
-        vault.fetch("wrong horse")
-    assert not vault.is_unlocked
-    unlock(vault, PASSPHRASE)
-    assert vault.sealer.open(sealed, b"") == b"x"
-
-
 def test_a_passphrase_where_the_keyring_has_the_key(keyring_file: Path) -> None:
     vault = Vault(None, NO_FILE)
     unlock(vault)
     with pytest.raises(WrongPassphrase, match="they have no passphrase"):
         vault.fetch(PASSPHRASE)
-
-
-@pytest.mark.slow
-def test_without_a_keyring_a_passphrase_is_needed(no_keyring: None) -> None:
-    vault = Vault(None, NO_FILE)
-    with pytest.raises(MemoryLocked, match="asks for a passphrase instead"):
-        vault.fetch(None)
-    unlock(vault, PASSPHRASE)
-    assert vault.is_unlocked
 
 
 @pytest.mark.stress
@@ -143,3 +108,35 @@ def test_a_new_key_in_a_file_needs_no_keyring(no_keyring: None, tmp_path: Path) 
         again.moved(None, PASSPHRASE, in_file=True)
     with pytest.raises(WrongPassphrase, match="is in a file; they have no passphrase"):
         again.fetch(PASSPHRASE)
+
+
+def flags_of(array: LockedArray) -> set[str]:
+    """Return the flags of the pages, as the kernel reports them: `lo` locked, `dd` not in core dumps."""
+    address = array._bytes.ctypes.data
+    inside = False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        head = line.split(" ", 1)[0]
+        if "-" in head and ":" not in head:
+            low, high = (int(part, 16) for part in head.split("-"))
+            inside = low <= address < high
+        elif inside and line.startswith("VmFlags:"):
+            return set(line.split()[1:])
+    raise AssertionError("the pages are not mapped")
+
+
+@needs_linux("/proc is Linux")
+def test_pages_are_locked_and_not_dumped() -> None:
+    array = LockedArray(1000, np.int64)
+    array.values[:] = 7
+    flags = flags_of(array)
+    assert "dd" in flags
+    assert ("lo" in flags) == array.is_locked
+    array.wipe()
+    assert not array._bytes.any()
+    assert "lo" not in flags_of(array)
+
+
+def test_empty_and_of_any_type() -> None:
+    assert len(LockedArray(0, np.uint16).values) == 0
+    table = LockedArray(3, np.dtype([("id", np.int64), ("live", np.bool_)])).values
+    assert table["id"].tolist() == [0, 0, 0]

@@ -8,19 +8,17 @@ import shutil
 import stat
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import apsw
 import msgspec
 
 from gnod import extras
 from gnod.configured.configuration import Configuration
-from gnod.configured.embedding_models import EmbeddingService
-from gnod.configured.endpoints import EndpointReport
-from gnod.configured.models import ModelFactory, ModelService
+from gnod.configured.models import ModelFactory
 from gnod.errors import GnoError
 from gnod.folders import SOCKET_PATH_LIMIT, is_private
 from gnod.handlers.checks import doctor_models
+from gnod.handlers.index_status import IndexServices
 from gnod.ingest.files.walk import folder_problem
 from gnod.ingest.workers.jobs import Failure, TextJob
 from gnod.ingest.workers.pool import WorkerPool
@@ -60,29 +58,18 @@ _PACKAGES = [
 ]
 
 
-class DoctorServices(NamedTuple):
-    """The checked services."""
-
-    places: IndexPaths
-    stats: Stats
-    configuration: Configuration
-    database: Database
-    storage: StorageMonitor
-    pool: WorkerPool
-    models: ModelService
-    factory: ModelFactory
-    inference: Inference
-    memory: MemoryService
-    endpoints: EndpointReport
-    embedding: EmbeddingService
-    more_checks: Callable[[], list[Check]]
-
-
-def handlers(services: DoctorServices) -> Mapping[str, Handler]:
+def handlers(
+    services: IndexServices,
+    stats: Stats,
+    pool: WorkerPool,
+    factory: ModelFactory,
+    memory: MemoryService,
+    more_checks: Callable[[], list[Check]],
+) -> Mapping[str, Handler]:
     async def doctor_run(_: NoParams, __: Call) -> DoctorResult:
         checks = [
             *_places(services.places),
-            _socket(Path(services.stats.socket)),
+            _socket(Path(stats.socket)),
             *_runtime_folder(),
             _config(services.configuration),
             await _database(services.database, services.storage),
@@ -90,15 +77,13 @@ def handlers(services: DoctorServices) -> Mapping[str, Handler]:
             _disk(services.places.data_dir),
             *await asyncio.to_thread(_folders, services.configuration),
             *await _files(services.configuration, services.database),
-            *services.more_checks(),
-            await _workers(services.pool),
-            sandbox(services.pool.protections),  # `_workers` has started a worker
-            *await doctor_models.checks(
-                services.models, services.factory, services.endpoints, services.embedding.unused()
-            ),
+            *more_checks(),
+            await _workers(pool),
+            sandbox(pool.protections),  # `_workers` has started a worker
+            *await doctor_models.checks(services.models, factory, services.endpoints, services.embedding.unused()),
             _inference(services.inference),
             *await graphics_card(),
-            await _memories(services.memory),
+            await _memories(memory),
             _vector_extension(services.database),
             *(_package(*package) for package in _PACKAGES),
             _llama(),

@@ -109,9 +109,8 @@ def _of_member(
     failed = next((each for each in holder.unread if each.name == name), None) if holder else None
     if failed is None:
         return "missing", f"{outer} does not contain such a file, or it is not read"
-    return (
-        "skipped" if failed.kind in SKIP_KINDS else "failed"
-    ), f"it is not indexed: {failed.message} ({failed.kind})"
+    word = "skipped" if failed.kind in SKIP_KINDS else "failed"
+    return word, f"it is not indexed: {failed.message} ({failed.kind})"
 
 
 def _unread(found: Sequence[DocumentRow]) -> str:
@@ -145,25 +144,23 @@ def _verdict(
         return ("stale" if is_indexed else "missing"), f"{problem}; what was indexed stays searchable"
     if failed and failed.path != path:
         word = "stale" if is_indexed else "failed"
-        return (
-            word,
-            f"the folder {failed.path or '.'} cannot be read ({failed.message.lower()}), so nothing is known about it",
-        )
+        folder = f"the folder {failed.path or '.'} cannot be read"
+        return word, f"{folder} ({failed.message.lower()}), so nothing is known about it"
     if not os.path.lexists(full):
         return _of_missing(document)
     left_out = why_not_listed(collection, path, ignore_files)
     if left_out and not is_indexed:
         return "excluded", f"it is not indexed: {left_out}"
     stat = _stat(full)
-    if failed and not is_indexed and (failed.stat is None or _is_as(failed.stat, stat)):
+    if failed and not is_indexed and failed.stat in (None, stat):
         word = "skipped" if failed.kind in SKIP_KINDS else "failed"
         return word, f"it is not indexed: {failed.message} ({failed.kind}, since {iso(failed.first_at)})"
     if document is None or not document.active:
         return "pending", "it is new and not indexed yet; `gnoctl index` does it now"
     if left_out:
         return "stale", f"it is still indexed, and the next sync takes it out: {left_out}"
-    if not _is_as(document.stat, stat):
-        return ("stale", f"it changed after it was indexed ({iso(document.indexed_at)}); `gnoctl index` reads it again")
+    if document.stat != stat:
+        return "stale", f"it changed after it was indexed ({iso(document.indexed_at)}); `gnoctl index` reads it again"
     return "indexed", f"it is indexed, as the file is now (since {iso(document.indexed_at)})"
 
 
@@ -202,10 +199,6 @@ def _stat(path: str) -> FileStat | None:
     except OSError:
         return None
     return FileStat.of(stat)
-
-
-def _is_as(known: FileStat, found: FileStat | None) -> bool:
-    return found is not None and known == found
 
 
 def _summary(views: list[WhyCollection], path: str, configured: Mapping[str, CollectionConfig]) -> str:

@@ -41,8 +41,7 @@ def handlers(configuration: Configuration, scheduler: SyncScheduler) -> Mapping[
         await configuration.reload()
         config = configuration.current
         collection = _collection(config, params.collection)
-        note = CapturedNote(config.capture, params.text, datetime.now().astimezone())
-        file = await asyncio.to_thread(write, collection, note, scheduler.ignore_files)
+        file = await asyncio.to_thread(_write, collection, config.capture, params.text, scheduler.ignore_files)
         return wire.DocumentCaptureResult(
             uri=format_uri(collection.name, file.relative_to(collection.path).as_posix()),
             source=str(file),
@@ -72,41 +71,34 @@ async def indexed(scheduler: SyncScheduler, collection: str) -> bool:
     return True
 
 
-class CapturedNote:
-    """A note as the templates of the config want it."""
-
-    def __init__(self, capture: CaptureConfig, text: str, now: datetime) -> None:
-        values = {"date": f"{now:%Y-%m-%d}", "time": f"{now:%H:%M:%S}", "title": _title(text)}
-        self.folder = capture.folder
-        self.name = _cut(_SPECIAL.sub(" ", _filled(capture.name, values)).strip(" .") or values["date"])
-        self.content = _filled(capture.head, values) + text.rstrip() + "\n"
-
-
-def write(collection: CollectionConfig, note: CapturedNote, ignore_files: IgnoreFiles) -> Path:
-    """Write the note to a new file, and return it. Raises RootUnavailable, PathOutsideRoot, ConfigInvalid and
-    StorageFailed."""
+def _write(collection: CollectionConfig, capture: CaptureConfig, text: str, ignore_files: IgnoreFiles) -> Path:
+    """Write a note to a new file, as the templates of the config want it, and return the file. Raises RootUnavailable,
+    PathOutsideRoot, ConfigInvalid and StorageFailed."""
     if problem := folder_problem(collection.path):
         raise RootUnavailable(problem)
-    root, folder = Path(collection.path), Path(collection.path, note.folder)
+    root, folder = Path(collection.path), Path(collection.path, capture.folder)
     if ".." in folder.parts or not folder.resolve().is_relative_to(root.resolve()):
         raise PathOutsideRoot(f"{folder} is not inside the collection: set another folder for `capture` in index.yml")
-    path = (folder / f"{note.name}.md").relative_to(root).as_posix()
+    now = datetime.now().astimezone()
+    values = {"date": f"{now:%Y-%m-%d}", "time": f"{now:%H:%M:%S}", "title": _title(text)}
+    name = _cut(_SPECIAL.sub(" ", _filled(capture.name, values)).strip(" .") or values["date"])
+    path = (folder / f"{name}.md").relative_to(root).as_posix()
     if reason := why_not_listed(collection, path, ignore_files):
         raise ConfigInvalid(f"{path} would not be indexed ({reason}): set another folder for `capture` in index.yml")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        return _write_new(folder, note)
+        return _write_new(folder, name, _filled(capture.head, values) + text.rstrip() + "\n")
     except OSError as error:
         raise StorageFailed(f"cannot write a note to {folder}: {error.strerror}") from error
 
 
-def _write_new(folder: Path, note: CapturedNote) -> Path:
+def _write_new(folder: Path, name: str, content: str) -> Path:
     """Write a file whose name is free: `name`, `name 2` and so on."""
-    names = itertools.chain([note.name], (f"{note.name} {number}" for number in itertools.count(2)))
-    for file in (folder / f"{name}.md" for name in names):
+    names = itertools.chain([name], (f"{name} {number}" for number in itertools.count(2)))
+    for file in (folder / f"{each}.md" for each in names):
         with contextlib.suppress(FileExistsError), file.open("x", encoding="utf-8", newline="") as opened:
             try:
-                opened.write(note.content)
+                opened.write(content)
             except OSError:
                 file.unlink()
                 raise

@@ -7,6 +7,7 @@ import difflib
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import quote
@@ -61,6 +62,12 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
         async with long_reads:
             return await database.read(work)
 
+    async def read_one(ref: str, work: Callable[[Connection], T]) -> T:
+        """Run a read of one document, in the source that has it."""
+        if shared := sources.find(ref):
+            return await shared.get(ref, work)
+        return await read_long(work)
+
     async def document_get(params: wire.DocumentGetParams, _: Call) -> wire.DocumentText:
         config = configuration.current
 
@@ -75,18 +82,20 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
                 raise (InvalidParams if params.start_line else InvalidReference)(message, {"lines": text.total_lines})
             return replace(text, locations=_locations(found.document)) if params.locations else text
 
-        if shared := sources.find(params.ref):
-            return await shared.get(params.ref, work)
-        return await read_long(work)
+        return await read_one(params.ref, work)
 
     async def document_multi_get(params: wire.DocumentMultiGetParams, _: Call) -> wire.DocumentMultiGetResult:
-        config = configuration.current
+        work = partial(_multi_get, params=params, config=configuration.current)
         local = [ref for ref in params.refs if references.is_glob(ref) or not sources.find(ref)]
         found = wire.DocumentMultiGetResult(documents=[], skipped=[])
         if local:
-            found = await read_long(lambda connection: _multi_get(connection, replace(params, refs=local), config))
+            found = await read_long(partial(work, refs=local))
         for ref in [ref for ref in params.refs if ref not in local]:
-            found = _together(found, await _get_shared(sources, replace(params, refs=[ref]), config), params.limit)
+            try:
+                more = await read_one(ref, partial(work, refs=[ref]))
+            except GnoError as error:
+                more = wire.DocumentMultiGetResult(documents=[], skipped=[_failed(ref, error)])
+            found = _together(found, more, params.limit)
         return found
 
     async def document_matches(params: wire.DocumentMatchesParams, _: Call) -> wire.DocumentMatchesResult:
@@ -97,9 +106,7 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
         def work(connection: Connection) -> wire.DocumentMatchesResult:
             return _matches(connection, references.resolve(connection, params.ref).document, clauses)
 
-        if shared := sources.find(params.ref):
-            return await shared.get(params.ref, work)
-        return await read_long(work)
+        return await read_one(params.ref, work)
 
     async def document_locate(params: wire.DocumentLocateParams, _: Call) -> wire.DocumentPlace:
         config = configuration.current
@@ -131,18 +138,6 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
         return await (read_long if params.metadata else database.read)(work)
 
     return named(document_get, document_multi_get, document_matches, document_locate, document_list)
-
-
-async def _get_shared(
-    sources: Sources, params: wire.DocumentMultiGetParams, config: Config
-) -> wire.DocumentMultiGetResult:
-    (ref,) = params.refs
-    shared = sources.find(ref)
-    try:
-        assert shared
-        return await shared.get(ref, lambda connection: _multi_get(connection, params, config))
-    except GnoError as error:
-        return wire.DocumentMultiGetResult(documents=[], skipped=[_failed(ref, error)])
 
 
 def _together(
@@ -334,11 +329,11 @@ def _lines(text: str, start: int, end: int) -> str:
 
 
 def _multi_get(
-    connection: Connection, params: wire.DocumentMultiGetParams, config: Config
+    connection: Connection, params: wire.DocumentMultiGetParams, config: Config, refs: Sequence[str]
 ) -> wire.DocumentMultiGetResult:
     found: dict[int, DocumentRow] = {}
     skipped: list[wire.SkippedReference] = []
-    for ref in params.refs:
+    for ref in refs:
         try:
             for document in _documents(connection, ref, propose=len(skipped) < _MAX_PROPOSED):
                 found.setdefault(document.id, document)

@@ -1,18 +1,30 @@
 """`document.boxes`, `document.image` and `document.layers`: pages of PDF files and pictures, which a converter worker
-reads from the file, now. Of text that was recognised in an image, the index holds the boxes of the lines (ADR 42)."""
+reads from the file, now. Of text that was recognised in an image, the index holds the boxes of the lines (ADR 42).
+
+`document.picture`: a picture that a document shows, also one that is not a document itself. It is looked for among the
+files that the last sync saw, so no path that a document writes reaches the disk. Then the rules of the collection are
+asked again: a link may have taken the place of the file.
+"""
 
 from __future__ import annotations
 
+import asyncio
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import unquote
 
+from gnod.config.faults import quoted
+from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
-from gnod.errors import InvalidReference, Unavailable
+from gnod.errors import InvalidReference, NotFound, Unavailable
 from gnod.handlers.documents.document import require_source
-from gnod.ingest.reading.layers import ImageRead, LayerRead, LayersRead, runs_of
-from gnod.ingest.workers.jobs import Failure, ImageJob, LayersJob, PageJob, PageRead
+from gnod.ingest.files.ignore import IgnoreFiles
+from gnod.ingest.files.walk import folder_problem, why_not_listed
+from gnod.ingest.links.targets import LinkTarget, WrittenLink, target_of
+from gnod.ingest.reading.layers import ImageRead, LayerRead, LayersRead, PictureRead, runs_of
+from gnod.ingest.workers.jobs import Failure, ImageJob, LayersJob, PageJob, PageRead, PictureJob
 from gnod.ingest.workers.pool import WorkerPool
 from gnod.protocol import documents as wire
 from gnod.protocol.base import copied
@@ -24,12 +36,15 @@ from gnod.search.query import references
 from gnod.search.query.parsing import parse_query
 from gnod.store.connection import Connection
 from gnod.store.database import Database
-from gnod.store.tables import scans
+from gnod.store.documents.collections import id_of
+from gnod.store.link_names import PATH, key
+from gnod.store.tables import failures, scans
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import RecognisedPage
 
-T = TypeVar("T", PageRead, ImageRead, LayersRead)
+T = TypeVar("T", PageRead, ImageRead, LayersRead, PictureRead)
 
+_Job = PageJob | ImageJob | LayersJob | PictureJob
 _OfPage = wire.DocumentBoxesParams | wire.DocumentImageParams | wire.DocumentLayersParams
 
 _PDF = "application/pdf"
@@ -44,9 +59,14 @@ class _Page(NamedTuple):
 
 
 def handlers(configuration: Configuration, database: Database, pool: WorkerPool) -> Mapping[str, Handler]:
+    ignore_files = IgnoreFiles()
+
+    def max_bytes() -> int:
+        return configuration.current.ingest.max_file_mb * 1024 * 1024
+
     def source_of(page: _Page) -> dict[str, Any]:
-        document, max_bytes = page.document, configuration.current.ingest.max_file_mb * 1024 * 1024
-        return {"path": document.source, "relative_path": document.path, "max_bytes": max_bytes, "number": page.number}
+        document, number = page.document, page.number
+        return {"path": document.source, "relative_path": document.path, "max_bytes": max_bytes(), "number": number}
 
     async def find_page(params: _OfPage) -> _Page:
         page = await database.read(lambda connection: _find_page(connection, params.ref))
@@ -101,7 +121,17 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
             stale=stale,
         )
 
-    return named(document_boxes, document_image, document_layers)
+    async def document_picture(params: wire.DocumentPictureParams, _: Call) -> wire.DocumentPictureResult:
+        name, path = await database.read(lambda connection: _find_picture(connection, params))
+        collection = configuration.collection(name)
+        if reason := await asyncio.to_thread(_why_not_shown, collection, path, ignore_files):
+            raise NotFound(f"{path} is not shown: {reason}")
+        source = f"{collection.path.rstrip('/')}/{path}"
+        job = PictureJob(path=source, relative_path=path, max_bytes=max_bytes())
+        picture = await _outcome(pool, job, PictureRead)
+        return wire.DocumentPictureResult(mime=picture.mime, data=picture.data)
+
+    return named(document_boxes, document_image, document_layers, document_picture)
 
 
 def _find_page(connection: Connection, ref: str) -> _Page:
@@ -119,13 +149,19 @@ def _find_page(connection: Connection, ref: str) -> _Page:
     return _Page(document, number)
 
 
-async def _read(pool: WorkerPool, page: _Page, job: PageJob | ImageJob | LayersJob, kind: type[T]) -> T:
+async def _read(pool: WorkerPool, page: _Page, job: _Job, kind: type[T]) -> T:
     """Return the outcome of a job that reads the page. Raises Unavailable for one that cannot be read."""
+    try:
+        return await _outcome(pool, job, kind)
+    except Unavailable as error:
+        raise Unavailable(f"{page.document.uri}#page={page.number}: {error.message}") from None
+
+
+async def _outcome(pool: WorkerPool, job: _Job, kind: type[T]) -> T:
     outcome = await pool.run(job, urgent=True)
     if isinstance(outcome, kind):
         return outcome
-    reason = outcome.message if isinstance(outcome, Failure) else "The converter sent an invalid result."
-    raise Unavailable(f"{page.document.uri}#page={page.number}: {reason}")
+    raise Unavailable(outcome.message if isinstance(outcome, Failure) else "The converter sent an invalid result.")
 
 
 def _number(document: DocumentRow, line: int) -> int | None:
@@ -169,3 +205,41 @@ def _edges(box: Sequence[float]) -> dict[str, float]:
 
 def _rounded(points: float) -> float:
     return round(points, 2)
+
+
+def _why_not_shown(collection: CollectionConfig, path: str, ignore_files: IgnoreFiles) -> str | None:
+    return folder_problem(collection.path) or why_not_listed(collection, path, ignore_files)
+
+
+def _find_picture(connection: Connection, params: wire.DocumentPictureParams) -> tuple[str, str]:
+    """Return the collection and the path of the picture that is meant. Raises NotFound."""
+    document = references.resolve(connection, params.ref).document
+    collection_id = id_of(connection, document.collection)
+    for written in _meanings(params):
+        target = target_of(written, document.path)
+        name = unquote(written.target).partition("#")[0].rpartition("/")[2]
+        known = failures.files_named(connection, collection_id, name) if target and target.key and name else []
+        if target and (path := _meant(known, target, document.path)):
+            return document.collection, path
+    raise NotFound(f"no file of {document.collection} is called {quoted(params.target)}: `gnoctl index` looks again")
+
+
+def _meanings(params: wire.DocumentPictureParams) -> list[WrittenLink]:
+    """Return what a target may mean: a link of its syntax, then the name of a file, which Obsidian writes in Markdown
+    too."""
+    if params.kind == "embed":
+        return [WrittenLink(0, 0, "embed", params.target, "name")]
+    as_name = WrittenLink(0, 0, "markdown", unquote(params.target), "name")
+    return [WrittenLink(0, 0, "markdown", params.target), as_name]
+
+
+def _meant(known: Iterable[str], target: LinkTarget, path: str) -> str | None:
+    """Return the file that a link leads to: a path, or the end of a path, as `gnod.store.links.links` resolves it.
+    Files below the folder of the document are preferred, then those with the shortest path."""
+    folder = path[: path.rfind("/") + 1]
+    wanted = target.key or ""
+    exact = [each for each in known if key(each) == wanted]
+    if exact or target.reach == PATH:
+        return min(exact, default=None)
+    ends = [each for each in known if key(each).endswith(f"/{wanted}")]
+    return min(ends, key=lambda each: (not each.startswith(folder), each.count("/"), each), default=None)

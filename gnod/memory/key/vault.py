@@ -1,7 +1,7 @@
 """The key in RAM: from unlocking to `lock`, or to the end of the process.
 
-The key is in no log and no core dump, and in no file unless the user asks for one. `gnod.memory.key.scrubbing`
-overwrites what is freed, as far as it can; see docs/SECURITY.md.
+The key is in no log and no core dump, and in no file unless the user asks for one. `process_memory` overwrites what is
+freed, as far as it can; see docs/SECURITY.md.
 """
 
 from __future__ import annotations

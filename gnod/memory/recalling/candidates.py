@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gnod.memory.recalling.keyword_index import MemoryMatches
 from gnod.memory.recalling.speaker_turns import Conversations
-from gnod.memory.recalling.time_expressions import NO_DAY, Period
+from gnod.memory.recalling.time_expressions import Period
 from gnod.memory.validity import DAY_MS
 
 Ids = NDArray[np.int64]
@@ -41,65 +41,47 @@ _COVERAGE_FLOOR = 0.35
 class MemorySignals(NamedTuple):
     """Arrays with a value for each memory that is searched. `cosines`: NaN without a vector. `meanings`: the
     same with those of the turns around. `topics`: how many words of the query are topics of the memory, against the
-    memory with most. `nearness`: in time, in [0, 1]; NaN: the query names no time. `keywords`, `coverage`, `named`,
-    `states_time` and `asks` as in `MemoryMatches`; `states_time` only if the query asks when."""
+    memory with most. `nearness`: in time, in [0, 1]; NaN: the query names no time. `asks_when`: the query asks when."""
 
     ids: Ids
     cosines: Floats
     meanings: Floats
-    keywords: Floats
-    coverage: Floats
     topics: Floats
-    named: Floats
     nearness: Floats
-    states_time: Floats
-    asks: Floats
+    matches: MemoryMatches
+    asks_when: bool
 
     def found(self) -> NDArray[np.bool_]:
         """Tell which memories a vector, a keyword or a topic found."""
-        return np.asarray(~np.isnan(self.cosines) | (self.keywords > 0) | (self.topics > 0))
+        return np.asarray(~np.isnan(self.cosines) | (self.matches.scores > 0) | (self.topics > 0))
 
     def strength(self) -> Floats:
         """Return how much speaks for each memory itself, in [0, 3]: the part of the query that is in it, and twice the
         cosine, because texts that answer a query are around 0.5."""
-        return np.asarray(self.coverage + 2 * np.nan_to_num(np.maximum(self.cosines, 0.0)))
+        return np.asarray(self.matches.coverage + 2 * np.nan_to_num(np.maximum(self.cosines, 0.0)))
 
 
 def evidence(
     ids: Ids,
-    times_ms: Ids,
+    created_ms: Ids,
     cosines: Floats,
-    matches: MemoryMatches | None,
+    matches: MemoryMatches,
     topics: Mapping[int, float],
     periods: Sequence[Period],
     *,
     asks_when: bool,
 ) -> MemorySignals:
-    """Join what was found for the memories `ids`, which ascend. `times_ms`: when each was stored."""
-    count = len(ids)
-    columns = {name: np.zeros(count) for name in ("keywords", "coverage", "named", "states_time", "asks")}
-    sessions = np.zeros(count, np.int64)
-    text_days = np.full((count, 1), NO_DAY, np.int64)
-    if matches is not None and len(matches.ids):
-        places = np.searchsorted(matches.ids, ids)
-        places = np.minimum(places, len(matches.ids) - 1)
-        known = matches.ids[places] == ids
-        values = (matches.scores, matches.coverage, matches.named, matches.states_time, matches.asks)
-        for name, value in zip(columns, values, strict=True):
-            columns[name] = np.where(known, value[places], 0).astype(float)
-        sessions = np.where(known, matches.sessions[places], 0)
-        text_days = np.where(known[:, None], matches.days[places], NO_DAY)
-        times_ms = np.where(known, matches.times_ms[places], times_ms)
-    if not asks_when:
-        columns["states_time"] = np.zeros(count)
+    """Join what was found for the memories `ids`, which ascend. `created_ms`: when each was stored."""
+    times_ms = np.where(matches.is_indexed, matches.times_ms, created_ms)
     most = max([1.0, *topics.values()])  # a topic that was only suggested stays below 1
     return MemorySignals(
         ids=ids,
         cosines=cosines,
-        meanings=Conversations(sessions, times_ms, columns["asks"] > 0).blended(cosines),
+        meanings=Conversations(matches.sessions, times_ms, matches.asks).blended(cosines),
         topics=_at(ids, topics) / most,
-        nearness=_nearness(np.column_stack([times_ms // DAY_MS, text_days]), periods),
-        **columns,
+        nearness=_nearness(np.column_stack([times_ms // DAY_MS, matches.days]), periods),
+        matches=matches,
+        asks_when=asks_when,
     )
 
 
@@ -121,7 +103,8 @@ def floor(number: int, *, has_vector: bool) -> float:
 
 def _summed(found: MemorySignals) -> Floats:
     has_vector = ~np.isnan(found.cosines)
-    keywords = found.keywords / best if (best := found.keywords.max(initial=0.0)) > 0 else found.keywords
+    matches = found.matches
+    keywords = matches.scores / best if (best := matches.scores.max(initial=0.0)) > 0 else matches.scores
     if not has_vector.any():
         both = keywords
     else:
@@ -129,8 +112,9 @@ def _summed(found: MemorySignals) -> Floats:
         vectors = (found.meanings - low) / (high - low) if high > low else np.ones(len(found.ids))
         # A memory must not lose because it has no vector yet.
         both = np.where(has_vector, (np.nan_to_num(vectors) + keywords) / 2, keywords) if best > 0 else vectors
-    bonus = _TOPICS * found.topics + _SPEAKER * found.named + _STATES_TIME * found.states_time + _ASKS * found.asks
-    return np.nan_to_num(both) + bonus + _PERIOD * np.nan_to_num(found.nearness)
+    states_time = matches.states_time & found.asks_when
+    bonus = _TOPICS * found.topics + _SPEAKER * matches.named + _STATES_TIME * states_time + _ASKS * matches.asks
+    return np.asarray(np.nan_to_num(both) + bonus + _PERIOD * np.nan_to_num(found.nearness))
 
 
 def _nearness(days: NDArray[np.int64], periods: Sequence[Period]) -> Floats:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from gnod.analysis.stemming import DEFAULT_LANGUAGE, stemming_language
 from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import Analyzer, QueryUnit
 from gnod.caches import WORDS
-from gnod.memory.key.locked_memory import LockedArray
+from gnod.memory.key.process_memory import LockedArray
 from gnod.memory.recalling.speaker_turns import Conversations, SpeakerTurn, asks, turn
 from gnod.memory.recalling.time_expressions import MAX_DAYS, NO_DAY, days_in, days_meant, relative_words
 from gnod.memory.records import Memory
@@ -60,13 +61,14 @@ _SPEAKER = "\0speaker:"
 
 
 class MemoryMatches(NamedTuple):
-    """Arrays with a value for each indexed memory, by ascending id. `scores`: BM25. `coverage`: how much of the query
-    is in the memory, in [0, 1], by the weight of its words. Both count words of the turns around a turn in part.
-    `named`: whether a word of the query names its speaker. `states_time`: whether its text says when something happens.
-    `asks`: whether it is a turn that ends with a question. `sessions`: equal in one conversation; 0: not a turn.
-    `times_ms`: when it happened, or was stored. `days`: the days in its text, since 1970."""
+    """Arrays with a value for each memory that was searched. `is_indexed`: the others have zeros. `scores`: BM25.
+    `coverage`: how much of the query is in the memory, in [0, 1], by the weight of its words. Both count words of the
+    turns around a turn in part. `named`: whether a word of the query names its speaker. `states_time`: whether its text
+    says when something happens. `asks`: whether it is a turn that ends with a question. `sessions`: equal in one
+    conversation; 0: not a turn. `times_ms`: when it happened, or was stored. `days`: the days in its text, since
+    1970."""
 
-    ids: Ids
+    is_indexed: NDArray[np.bool_]
     scores: Floats
     coverage: Floats
     named: NDArray[np.bool_]
@@ -86,7 +88,8 @@ class KeywordIndex:
         self._slots = LockedArray(_FIRST_SLOTS, _SLOT)
         self._used = 0
         self._slot_of: dict[int, int] = {}
-        self._segments: list[_LockedPostings] = []
+        # The columns of `_Postings`, in the order of their terms.
+        self._segments: list[list[LockedArray]] = []
         self._languages = {DEFAULT_LANGUAGE}
         # The analysers by stemmer. A memory names code without backticks.
         self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE, is_code=True)}
@@ -112,7 +115,7 @@ class KeywordIndex:
         with self._lock:
             found = [] if self._is_wiped else [self._posted(memory) for memory in memories]
             if found:
-                self._segments.append(_LockedPostings.of(found))
+                self._segments.append(_segment(found))
             if len(self._segments) > _MOST_SEGMENTS:
                 self._merge()
 
@@ -135,33 +138,33 @@ class KeywordIndex:
             self._analyzers.clear()
             WORDS.empty()  # this cache has words of memories
 
-    def search(self, query: str, allowed: Collection[int] | None = None, dates: Collection[str] = ()) -> MemoryMatches:
-        """Return what the keywords of the query say of the memories (None: of all). Words that are rare among the
-        allowed memories weigh more. `dates`: words of the query, in lower case, that name a time. They do not count in
-        the coverage, unless there are no others: what was true in June need not say so."""
+    def search(self, query: str, ids: Sequence[int], dates: Collection[str] = ()) -> MemoryMatches:
+        """Return what the keywords of the query say of the memories `ids`, which ascend. Words that are rare among them
+        weigh more. `dates`: words of the query, in lower case, that name a time. They do not count in the coverage,
+        unless there are no others: what was true in June need not say so."""
         with self._lock:
-            rows = self._rows()
-            live = rows["is_live"].copy()  # there are none after `wipe`
-            if allowed is not None:
-                live &= np.isin(rows["id"], np.fromiter(allowed, np.int64, len(allowed)))
-            chosen = np.flatnonzero(live)
-            chosen = chosen[np.argsort(rows["id"][chosen], kind="stable")]
+            slots = np.fromiter((self._slot_of.get(id_, -1) for id_ in ids), np.int64, len(ids))
+            is_indexed = slots >= 0
+            chosen = slots[is_indexed]
             groups = self._groups(query, dates)
-            named = np.zeros(len(rows), bool)
+            named = np.zeros(self._used, bool)
             for group in groups:
                 named[self._found(group.speakers).slots] = True
-            of = rows[chosen]
-            scores, coverage = self._bm25(groups, chosen, of)
+            of = np.zeros(len(ids), _SLOT)
+            of["days"] = NO_DAY
+            of[is_indexed] = self._rows()[chosen]
+            found = np.zeros((3, len(ids)))
+            found[:, is_indexed] = [*self._bm25(groups, chosen, of[is_indexed]), named[chosen]]
         return MemoryMatches(
-            ids=of["id"].copy(),
-            scores=scores,
-            coverage=coverage,
-            named=named[chosen],
-            states_time=of["states_time"].copy(),
-            asks=of["asks"].copy(),
-            sessions=of["session"].copy(),
-            times_ms=of["time_ms"].copy(),
-            days=of["days"].copy(),
+            is_indexed=is_indexed,
+            scores=found[0],
+            coverage=found[1],
+            named=found[2] > 0,
+            states_time=of["states_time"],
+            asks=of["asks"],
+            sessions=of["session"],
+            times_ms=of["time_ms"],
+            days=of["days"],
         )
 
     def outside(self, span: TimeSpan) -> Ids:
@@ -255,7 +258,7 @@ class KeywordIndex:
     def _found(self, terms: Sequence[int]) -> _Postings:
         """Return the postings of some terms."""
         found = []
-        for postings in (segment.postings for segment in self._segments):
+        for postings in map(_postings, self._segments):
             first = np.searchsorted(postings.terms, terms, "left").tolist()
             end = np.searchsorted(postings.terms, terms, "right").tolist()
             found += [postings.only(slice(*place)) for place in zip(first, end, strict=True)]
@@ -264,9 +267,9 @@ class KeywordIndex:
     def _merge(self) -> None:
         """Make one segment of all, without what was removed."""
         live = self._rows()["is_live"]
-        merged = _LockedPostings.of([each.postings.only(live[each.postings.slots]) for each in self._segments])
-        for segment in self._segments:
-            segment.wipe()
+        merged = _segment([each.only(live[each.slots]) for each in map(_postings, self._segments)])
+        for array in chain.from_iterable(self._segments):
+            array.wipe()
         self._segments = [merged]
 
     def _grow(self) -> None:
@@ -279,7 +282,7 @@ class KeywordIndex:
         return self._slots.values[: self._used]
 
     def _arrays(self) -> list[LockedArray]:
-        return [self._slots, *(array for segment in self._segments for array in segment.arrays)]
+        return [self._slots, *chain.from_iterable(self._segments)]
 
 
 class _Postings(NamedTuple):
@@ -291,29 +294,6 @@ class _Postings(NamedTuple):
 
     def only(self, chosen: NDArray[np.bool_] | NDArray[np.int64] | slice) -> _Postings:
         return _Postings(self.terms[chosen], self.slots[chosen], self.counts[chosen])
-
-
-class _LockedPostings:
-    """Postings in the order of their terms, in locked memory."""
-
-    def __init__(self, arrays: list[LockedArray]) -> None:
-        self.arrays = arrays
-        self.postings = _Postings(*(array.values for array in arrays))
-
-    @classmethod
-    def of(cls, parts: Sequence[_Postings]) -> _LockedPostings:
-        """Sort postings into a new segment."""
-        joined = _joined(parts)
-        order = np.argsort(joined.terms, kind="stable")
-        arrays = []
-        for column in joined:
-            arrays.append(LockedArray(len(column), column.dtype))
-            arrays[-1].values[:] = column[order]
-        return cls(arrays)
-
-    def wipe(self) -> None:
-        for array in self.arrays:
-            array.wipe()
 
 
 class _Group(NamedTuple):
@@ -337,6 +317,21 @@ def _forms(alike: Sequence[QueryUnit]) -> Iterable[tuple[str, ...]]:
         yield tuple(dict.fromkeys(unit.parts[at] for unit in alike))
     if alike[0].whole:
         yield tuple(dict.fromkeys(unit.whole for unit in alike if unit.whole))
+
+
+def _postings(segment: Sequence[LockedArray]) -> _Postings:
+    return _Postings(*(array.values for array in segment))
+
+
+def _segment(parts: Sequence[_Postings]) -> list[LockedArray]:
+    """Sort postings into a new segment."""
+    joined = _joined(parts)
+    order = np.argsort(joined.terms, kind="stable")
+    arrays = []
+    for column in joined:
+        arrays.append(LockedArray(len(column), column.dtype))
+        arrays[-1].values[:] = column[order]
+    return arrays
 
 
 def _joined(parts: Sequence[_Postings]) -> _Postings:

@@ -1,4 +1,4 @@
-"""From candidates to final scores: the rules that order memories, with their constants. Pure.
+"""From candidates to results: the rules that order memories and fold them, with their constants. Pure.
 
 `candidates` has the rules that choose them.
 
@@ -7,10 +7,14 @@ docs/memory.md explains what users see of them; the factors of each type are in 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from math import exp
 from typing import NamedTuple
 
+from gnod.memory.recalling.speaker_turns import turn
+from gnod.memory.records import Memory, Vector
+from gnod.memory.validity import Validity
 from gnod.memory_types import DONE_PENALTY, type_named
 
 # The minimum scores after the reranker.
@@ -26,6 +30,14 @@ _SYNTHETIC_STEEPNESS = 10.0
 # A memory that a reranker did not read scores at most this, whatever its type: nothing has confirmed that it answers
 # the query.
 _UNVERIFIED_CAP = _SYNTHETIC_HIGH
+
+# Cosines between texts. With these values, three of 1,300 turns that answer a question of LoCoMo are folded below
+# another.
+_ONE_EVENT = 0.85
+_NEAR_DUPLICATE = 0.95
+_EVENT_MS = 3_600_000
+_CLOCK = re.compile(r"\d{1,2}:\d\d(?::\d\d)?")
+_FIGURE = re.compile(r"\w*\d[\w.,:/-]*\w|\d")
 
 
 class Depth(NamedTuple):
@@ -49,16 +61,18 @@ DEEP_SEARCH = Depth(pool=256, results=100, whole=5, always_reranks=True, keyword
 FEW = 5
 
 
-class RankedMemory(NamedTuple):
-    """A memory with its score. `matched`: the fraction of the query's terms in it. `verified`: the score is that of a
-    reranker. `holds`: it is true at the time that is asked for."""
+class RecalledMemory(NamedTuple):
+    """`score` orders the results; `cosine`: to the query, if the memory has a vector. Both in [0, 1]. `matched`: the
+    fraction of the query's words in it. `validity`: at the time that is asked for. `is_verified`: the score is that of
+    a reranker. `folded`: others of the same event, best first, which have no results of their own."""
 
-    id: int
+    memory: Memory
     score: float
-    type: str
     matched: float
-    verified: bool = True
-    holds: bool = True
+    validity: Validity = "holds"
+    is_verified: bool = True
+    cosine: float | None = None
+    folded: Sequence[Memory] = ()
 
 
 def boosted(scores: Sequence[float], types: Sequence[str]) -> list[float]:
@@ -73,7 +87,7 @@ def boosted(scores: Sequence[float], types: Sequence[str]) -> list[float]:
 
 def synthetic(fused: float, strength: float) -> float:
     """Return the score of a memory that was not reranked: from its fused score, and from how much speaks for it by
-    itself (`candidates.Evidence.strength`), of which 1 or more changes nothing.
+    itself (`candidates.MemorySignals.strength`), of which 1 or more changes nothing.
 
     >>> round(synthetic(1.0, 1.0), 4), round(synthetic(0.5, 1.0), 4), round(synthetic(0.5, 0.2), 4)
     (0.6993, 0.6193, 0.1239)
@@ -93,7 +107,7 @@ def reranked(scores: Sequence[float], rest: Sequence[float]) -> list[float]:
     return [*scores, *(min(score, worst) for score in rest)]
 
 
-def finish(found: Sequence[RankedMemory]) -> list[RankedMemory]:
+def finish(found: Sequence[RecalledMemory]) -> list[RecalledMemory]:
     """Apply boosts, penalties and the keyword floor, sorting after each; return the memories best first."""
     ranked = _sorted(found)
     for group in (_boosted, _penalised, _raised):
@@ -101,18 +115,75 @@ def finish(found: Sequence[RankedMemory]) -> list[RankedMemory]:
     return [each for each in ranked if each.score >= _SCORE_FLOOR]
 
 
-def _boosted(found: RankedMemory) -> float:
-    return min(found.score * type_named(found.type).rerank_boost, 1.0 if found.verified else _UNVERIFIED_CAP)
+def _boosted(found: RecalledMemory) -> float:
+    boost = type_named(found.memory.type).rerank_boost
+    return min(found.score * boost, 1.0 if found.is_verified else _UNVERIFIED_CAP)
 
 
-def _penalised(found: RankedMemory) -> float:
-    return found.score * type_named(found.type).penalty * (1.0 if found.holds else DONE_PENALTY)
+def _penalised(found: RecalledMemory) -> float:
+    penalty = type_named(found.memory.type).penalty
+    return found.score * penalty * (1.0 if found.validity == "holds" else DONE_PENALTY)
 
 
-def _raised(found: RankedMemory) -> float:
+def _raised(found: RecalledMemory) -> float:
     """Raise the score of an exact match that a model scored low."""
     return max(found.score, _KEYWORD_FLOOR * found.matched)
 
 
-def _sorted(found: Sequence[RankedMemory]) -> list[RankedMemory]:
+def _sorted(found: Sequence[RecalledMemory]) -> list[RecalledMemory]:
     return sorted(found, key=lambda each: -each.score)
+
+
+def current_first(ranked: Sequence[RecalledMemory]) -> list[RecalledMemory]:
+    """Return the list with each memory before those that it supersedes, with at least their score. A memory that is
+    not true at the time that is asked for does not come before one that is."""
+    by_name = {each.memory.name: each for each in ranked}
+    placed: dict[int, RecalledMemory] = {}
+    for each in ranked:
+        chain = []
+        next_: RecalledMemory | None = each
+        while next_ is not None and next_.memory.id not in placed:
+            chain.append(next_._replace(score=max(next_.score, each.score)))
+            newer = by_name.get(next_.memory.superseded_by or "")
+            next_ = newer if newer and (newer.validity == "holds" or next_.validity != "holds") else None
+        placed.update((one.memory.id, one) for one in reversed(chain))
+    return list(placed.values())
+
+
+def events(ranked: Sequence[RecalledMemory], vectors: Mapping[int, Vector]) -> list[RecalledMemory]:
+    """Fold each memory below the best one of the same event. They are given best first; `vectors` by id.
+
+    Two memories are of one event if they are in one namespace, of about the same time, and close in meaning; if they
+    are closer, they are near-duplicates at any time. Never if their figures differ: `E4711` is not `E4712`.
+    """
+    found: list[RecalledMemory] = []
+    for each in ranked:
+        at = next((at for at, leader in enumerate(found) if _belongs(each.memory, leader.memory, vectors)), None)
+        if at is None:
+            found.append(each)
+        else:
+            found[at] = found[at]._replace(folded=[*found[at].folded, each.memory])
+    return found
+
+
+def _belongs(memory: Memory, leader: Memory, vectors: Mapping[int, Vector]) -> bool:
+    if memory.namespace != leader.namespace or memory.type != leader.type:
+        return False
+    if memory.id not in vectors or leader.id not in vectors:
+        return False
+    cosine = float(vectors[memory.id] @ vectors[leader.id])
+    if cosine < _ONE_EVENT or (cosine < _NEAR_DUPLICATE and not _is_one_event(memory, leader)):
+        return False
+    return _figures(memory.text) == _figures(leader.text)
+
+
+def _is_one_event(one: Memory, other: Memory) -> bool:
+    turns = turn(one.text), turn(other.text)
+    if turns[0] and turns[1] and turns[0].about != turns[1].about:
+        return False
+    return abs(one.happened_ms - other.happened_ms) <= _EVENT_MS
+
+
+def _figures(text: str) -> set[str]:
+    """Return the numbers and identifiers with digits, without times of the day."""
+    return set(_FIGURE.findall(_CLOCK.sub(" ", text)))

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
+from itertools import starmap
 from math import isnan
 from typing import NamedTuple
 
@@ -17,23 +18,20 @@ import numpy as np
 
 from gnod.errors import GnoError, QuerySyntaxError
 from gnod.memory.key.sealing import Sealer
-from gnod.memory.recalling import candidates, events, ranking
+from gnod.memory.memories import Memories
+from gnod.memory.recalling import candidates, ranking
 from gnod.memory.recalling.candidates import Floats, MemorySignals
-from gnod.memory.recalling.keyword_index import KeywordIndex
 from gnod.memory.recalling.keywords import folded, keywords, lookup_words
-from gnod.memory.recalling.ranking import Depth, RankedMemory
+from gnod.memory.recalling.ranking import Depth, RecalledMemory
 from gnod.memory.recalling.time_expressions import periods
 from gnod.memory.records import Memory, Vector
-from gnod.memory.resident import Resident
-from gnod.memory.validity import TimeSpan, Validity, best_validity, validity
+from gnod.memory.validity import TimeSpan, best_validity, validity
 from gnod.models.run.reranker import Reranker
 from gnod.search.hybrid.budget import RerankPlan, ThroughputEstimate
 from gnod.search.hybrid.reranking import Reranked, matched_fraction, rerank_within_budget
 from gnod.search.query.question_type import expected
 from gnod.types import UnavailableModel
 
-# Opens memories by id.
-OpenAll = Callable[[Collection[int]], Awaitable[Mapping[int, Memory]]]
 # Returns the vector of a query, or why there is none.
 Embed = Callable[[str], Awaitable[Vector | UnavailableModel]]
 
@@ -43,29 +41,13 @@ _SUGGESTED_WEIGHT = 0.1
 
 
 class RecallDependencies(NamedTuple):
-    """What a search works with. `damage_note` describes memories that `open_all` could not open. `limit_s`: for the
-    reranker."""
+    """What a search works with. `limit_s`: for the reranker."""
 
-    sealer: Sealer
-    resident: Resident
-    keyword_index: KeywordIndex
-    open_all: OpenAll
-    damage_note: Callable[[Collection[int]], str | None]
+    memories: Memories
     embed: Embed
     reranker: Reranker | UnavailableModel
     throughput: ThroughputEstimate
     limit_s: float
-
-
-class RecalledMemory(NamedTuple):
-    """`score` orders the hits. `cosine`: to the query, if it has a vector. Both in [0, 1]. `folded`: others of the same
-    event, best first, which have no hits of their own. `validity`: at the time that is asked for."""
-
-    memory: Memory
-    score: float
-    cosine: float | None
-    folded: list[Memory]
-    validity: Validity
 
 
 class Recalled(NamedTuple):
@@ -96,79 +78,33 @@ async def recall(
             "or run a normal search"
         )
     vector = await dependencies.embed(query)
-    found, named = await asyncio.to_thread(_searched, dependencies, query, words, vector, namespaces)
-    scores = candidates.fused(found)
-    likely = np.flatnonzero(scores >= 0)
-    types = dependencies.resident.types(found.ids[likely].tolist())
-    scores[likely] = ranking.boosted(scores[likely].tolist(), types)
-    if as_of:
-        scores[np.isin(found.ids, dependencies.keyword_index.outside(as_of))] = -1.0
-    rows = candidates.pool(found, scores, dependencies.resident.fingerprint, len(scores) if as_of else depth.pool)
-    ids = [int(found.ids[row]) for row in rows]
-    memories = await _opened(dependencies, ids, depth.pool, as_of)
-    damage = dependencies.damage_note(ids)
-    rows = [row for row in rows if int(found.ids[row]) in memories][: depth.pool]
-    valid = {id_: validity(each, as_of) if as_of else best_validity(each, named) for id_, each in memories.items()}
-    chosen = [memories[int(found.ids[row])] for row in rows]
-    reading = await _rerank(dependencies, query, [memory.text for memory in chosen], depth)
-    strength = _strength(found)
-    unread = rows[len(reading.scores) :]
-    rest = [ranking.synthetic(float(scores[row]), float(strength[row])) for row in unread]
-    is_stored = bool(reading.scores) or _is_stored(found, rows, has_vector=not isinstance(vector, UnavailableModel))
-    ordered = ranking.reranked(reading.scores, rest) if is_stored else []
-    matched = await asyncio.to_thread(_matched, chosen, words)
-    finished = ranking.finish(
-        [
-            RankedMemory(
-                *(memory.id, score, memory.type, fraction),
-                verified=at < len(reading.scores),
-                holds=valid[memory.id] == "holds",
-            )
-            for at, (memory, score, fraction) in enumerate(zip(chosen, ordered, matched, strict=False))
-        ]
-    )
-    finished = _current_first(finished, {memory.id: memory for memory in chosen})
-    vectors = dependencies.resident.first_vectors([each.id for each in finished])
-    grouped = events.groups([memories[each.id] for each in finished], vectors)
-    scored = {each.id: each.score for each in finished}
-    known = {int(found.ids[row]): min(max(float(found.cosines[row]), 0.0), 1.0) for row in rows}
+    memories = dependencies.memories
+    found, named = await asyncio.to_thread(_searched, memories, query, words, vector, namespaces)
+    scores = _fused(memories, found, as_of)
+    rows, pool, damage = await _pooled(memories, found, scores, depth, as_of)
+    reading = await _rerank(dependencies, query, [memory.text for memory in pool], depth)
+    has_vector = not isinstance(vector, UnavailableModel)
+    ordered = _ordered(found, scores, rows, reading.scores, has_vector=has_vector)
+    matched = await asyncio.to_thread(_matched, pool, words)
+    valid = [validity(memory, as_of) if as_of else best_validity(memory, named) for memory in pool]
+    verified = [at < len(reading.scores) for at in range(len(pool))]
+    cosines = [None if isnan(cosine) else min(max(cosine, 0.0), 1.0) for cosine in found.cosines[rows].tolist()]
+    columns = zip(pool, ordered, matched, valid, verified, cosines, strict=False)  # nothing may be stored
+    hits = ranking.finish(list(starmap(RecalledMemory, columns)))
+    hits = ranking.current_first(hits)
+    vectors = memories.resident.first_vectors([each.memory.id for each in hits])
     notes = [vector.reason if isinstance(vector, UnavailableModel) else None, reading.reason, damage]
     return Recalled(
-        hits=[
-            RecalledMemory(
-                memories[each.id],
-                scored[each.id],
-                None if isnan(known[each.id]) else known[each.id],
-                [memories[id_] for id_ in each.folded],
-                valid[each.id],
-            )
-            for each in grouped[: depth.results]
-        ],
+        hits=ranking.events(hits, vectors)[: depth.results],
         found=int(found.found().sum()),
-        ranked=len(chosen),
+        ranked=len(pool),
         reranked=len(reading.scores),
         notes=[note for note in notes if note],
     )
 
 
-def _current_first(ranked: Sequence[RankedMemory], memories: Mapping[int, Memory]) -> list[RankedMemory]:
-    """Return the list with each memory before those that it supersedes, with at least their score. A memory that is
-    not true at the time that is asked for does not come before one that is."""
-    by_name = {memories[each.id].name: each for each in ranked}
-    placed: dict[int, RankedMemory] = {}
-    for each in ranked:
-        chain = []
-        next_: RankedMemory | None = each
-        while next_ is not None and next_.id not in placed:
-            chain.append(next_._replace(score=max(next_.score, each.score)))
-            newer = by_name.get(memories[next_.id].superseded_by or "")
-            next_ = newer if newer and newer.holds >= next_.holds else None
-        placed.update((one.id, one) for one in reversed(chain))
-    return list(placed.values())
-
-
 def _searched(
-    dependencies: RecallDependencies,
+    memories: Memories,
     query: str,
     words: Sequence[str],
     vector: Vector | UnavailableModel,
@@ -176,7 +112,7 @@ def _searched(
 ) -> tuple[MemorySignals, list[TimeSpan]]:
     """Return what vectors, keywords, topics and times say of each memory in the namespaces, and the times that the
     query names: now if there are none."""
-    resident, index = dependencies.resident, dependencies.keyword_index
+    resident, index = memories.resident, memories.index
     ids, times_ms = resident.stored(namespaces)
     nothing = np.full(len(ids), np.nan)
     now, latest = datetime.now(UTC), datetime.fromtimestamp(int(times_ms.max(initial=0)) / 1000, UTC)
@@ -188,8 +124,8 @@ def _searched(
         ids,
         times_ms,
         nothing if isinstance(vector, UnavailableModel) else resident.cosines(vector, ids),
-        index.search(query, None if namespaces is None else ids.tolist(), dates),
-        resident.topic_weights(topic_weights(dependencies.sealer, words), namespaces),
+        index.search(query, ids.tolist(), dates),
+        resident.topic_weights(topic_weights(memories.sealer, words), namespaces),
         named,
         asks_when=expected(query).type == "date",
     )
@@ -197,13 +133,34 @@ def _searched(
     return signals, [TimeSpan.of_days(each.start, each.end) for each in named] or [TimeSpan(now_ms, now_ms)]
 
 
-async def _opened(
-    dependencies: RecallDependencies, ids: Sequence[int], limit: int, as_of: TimeSpan | None
-) -> dict[int, Memory]:
+def _fused(memories: Memories, found: MemorySignals, as_of: TimeSpan | None) -> Floats:
+    """Return the scores of the memories, with the boosts of their types; -1 for those that are not to be found."""
+    scores = candidates.fused(found)
+    likely = np.flatnonzero(scores >= 0)
+    types = memories.resident.types(found.ids[likely].tolist())
+    scores[likely] = ranking.boosted(scores[likely].tolist(), types)
+    if as_of:
+        scores[np.isin(found.ids, memories.index.outside(as_of))] = -1.0
+    return scores
+
+
+async def _pooled(
+    memories: Memories, found: MemorySignals, scores: Floats, depth: Depth, as_of: TimeSpan | None
+) -> tuple[list[int], list[Memory], str | None]:
+    """Return the rows of the pool, its memories, and a sentence about damaged ones."""
+    limit = len(scores) if as_of else depth.pool
+    rows = candidates.pool(found, scores, memories.resident.fingerprint, limit)
+    ids = found.ids[rows].tolist()
+    opened = await _opened(memories, ids, depth.pool, as_of)
+    rows = [row for row, id_ in zip(rows, ids, strict=True) if id_ in opened][: depth.pool]
+    return rows, [opened[id_] for id_ in found.ids[rows].tolist()], memories.damage_note(ids)
+
+
+async def _opened(memories: Memories, ids: Sequence[int], limit: int, as_of: TimeSpan | None) -> dict[int, Memory]:
     """Open the first memories, up to the limit; with `as_of` those that may have been true then."""
     found: dict[int, Memory] = {}
     for start in range(0, len(ids), limit):
-        batch = await dependencies.open_all(ids[start : start + limit])
+        batch = await memories.open_all(ids[start : start + limit])
         found |= {
             id_: memory
             for id_, memory in batch.items()
@@ -221,9 +178,18 @@ def topic_weights(sealer: Sealer, words: Sequence[str]) -> dict[bytes, float]:
     return given | dict.fromkeys((sealer.lookup("suggested", word) for word in looked_up), _SUGGESTED_WEIGHT)
 
 
-def _strength(found: MemorySignals) -> Floats:
-    """Return how much speaks for each memory; a topic that somebody gave it is enough."""
-    return np.maximum(found.strength(), np.where(np.isnan(found.cosines) & (found.topics > 0), 1.0, 0.0))
+def _ordered(
+    found: MemorySignals, scores: Floats, rows: Sequence[int], read: Sequence[float], *, has_vector: bool
+) -> list[float]:
+    """Return the scores of the pool: those of the reranker, and of the memories that it did not read; none if the query
+    is not answered. A topic that somebody gave a memory is enough without a vector."""
+    if not read and not _is_stored(found, rows, has_vector=has_vector):
+        return []
+    by_topic = np.where(np.isnan(found.cosines) & (found.topics > 0), 1.0, 0.0)
+    unread = rows[len(read) :]
+    strength = np.maximum(found.strength(), by_topic)[unread]
+    rest = map(ranking.synthetic, scores[unread].tolist(), strength.tolist())
+    return ranking.reranked(read, list(rest))
 
 
 def _is_stored(found: MemorySignals, rows: Sequence[int], *, has_vector: bool) -> bool:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gnod.analysis.stemming import SNOWBALL
 from gnod.analysis.terms import Analyzer, QueryUnit
-from gnod.answers.words import content_words
+from gnod.answers.words import question_words
 from gnod.errors import QuerySyntaxError
 from gnod.search.keyword import expression, lexical
 from gnod.search.keyword.marks import find_marks
@@ -54,7 +54,7 @@ def check_alignment(text: str) -> None:
 def check_search(index: SmallIndex, query: str) -> None:
     def work(connection: Connection) -> None:
         analyzers = lexical.analyzers_of_index(connection)
-        content_words(query, analyzers)
+        question_words(query, analyzers)
         find_marks(f"some {query} text", lexical.query_terms(parse_text(query), analyzers), analyzers)
         assert expression.build(parse_clauses(query), analyzers).terms()
         lexical.survey(connection, parse_clauses(query), Filters(), depth=10)

@@ -12,9 +12,8 @@ import pytest
 from gnoctl.commands import bench
 from gnod.config.model import Config, ModelsConfig
 from gnod.errors import EgressForbidden, UsageError
-from gnod.evaluate.choice import ModelsForModes, choose
 from gnod.evaluate.models import EvaluationModels
-from gnod.evaluate.modes import MODES
+from gnod.evaluate.modes import MODES, ModelsForModes, choose
 from gnod.models.files import ModelFiles
 from tests.models.endpoint_imitation import EndpointImitation
 

@@ -1,4 +1,4 @@
-"""The table of the figures, and the notes below it."""
+"""The measures, to four decimals worked out by hand; the table of the figures, and the notes below it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import msgspec
 
 from gnod.evaluate import report
 from gnod.evaluate.evaluation import Summary
+from gnod.evaluate.measures import in_order, measure
+from tests.evaluate.tiny import rounded
 
 SUMMARY = Summary(
     collection="tiny",
@@ -54,3 +56,31 @@ def test_what_was_not_measured_is_reported() -> None:
         "tiny, keyword: 2 queries were run without their quotation marks",
         "tiny, keyword: 3 queries are not valid and score 0",
     ]
+
+
+def test_a_judged_query_without_an_answer_scores_0() -> None:
+    qrels = {"answered": {"a": 1}, "empty": {"a": 1}, "absent": {"a": 1}, "irrelevant": {"a": 0}}
+    scores = measure(qrels, {"answered": [("a", 1.0)], "empty": [], "irrelevant": [("a", 1.0)]})
+    assert scores.per_query == {"answered": 1.0, "empty": 0.0, "absent": 0.0, "irrelevant": 0.0}
+    assert set(scores.mean.values()) == {0.25}
+    assert set(measure(qrels, {}).mean.values()) == {0.0}
+
+
+def test_a_query_without_judgements_does_not_count() -> None:
+    scores = measure({"q": {"a": 1}}, {"q": [("a", 1.0)], "other": [("b", 1.0)]})
+    assert scores.mean["nDCG@10"] == 1.0
+    assert list(scores.per_query) == ["q"]
+
+
+def test_ties_are_broken_by_docid() -> None:
+    ranking = in_order([("b", 0.5), ("a", 0.5), ("c", 0.7)])
+    assert ranking == [("c", 0.7), ("a", 0.5), ("b", 0.5)]
+    assert round(measure({"q": {"a": 1}}, {"q": ranking}).mean["RR@10"], 4) == 0.5
+    # trec_eval's own rule is the other way round, and must not show.
+    assert round(measure({"q": {"b": 1}}, {"q": ranking}).mean["MAP"], 4) == 0.3333
+
+
+def test_what_is_below_the_cut_does_not_count() -> None:
+    ranking = [(f"d{rank:03}", -float(rank)) for rank in range(1, 201)]
+    scores = measure({"q": {"d011": 1, "d101": 1}}, {"q": ranking[:100]})
+    assert rounded(scores.mean) == {"nDCG@10": 0.0, "RR@10": 0.0, "R@100": 0.5, "MAP": 0.0455}

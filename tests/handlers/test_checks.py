@@ -1,10 +1,13 @@
-"""What `index.why` says of files that nobody could look at."""
+"""What `index.why` says of files that nobody could look at, and `gnoctl doctor` of the sandbox of converters."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from gnod.config.model import CollectionConfig
+from gnod.handlers.checks.doctor import sandbox
 from gnod.handlers.checks.why import why
 from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.protocol.index import WhyCollection
@@ -55,3 +58,19 @@ def test_a_path_in_another_composition_is_explained(small_index: SmallIndex, tmp
     small_index.database.submit_write(lambda c: collections.mirror(c, [folder], [])).result()
     found = view(small_index, tmp_path, "\xfc/.\xe9.md")
     assert (found.path, found.verdict) == ("u\u0308/.e\u0301.md", "excluded")
+
+
+@pytest.mark.parametrize(
+    ("held", "status", "said"),
+    [
+        (["Landlock (reading, writing, TCP)", "seccomp (network)"], "ok", "Landlock (reading, writing, TCP); seccomp"),
+        (["macOS sandbox (writing, network)"], "ok", "network). A converter may read all of your files"),
+        (["seccomp (network, programs)"], "ok", "programs). A converter may read all of your files"),
+        ([], "warning", "no sandbox holds converters here"),
+    ],
+)
+def test_doctor_says_what_the_sandbox_lacks(held: list[str], status: str, said: str) -> None:
+    check = sandbox(held)
+    assert check.status == status
+    assert said in check.message
+    assert (check.remedy is None) == (status == "ok")
