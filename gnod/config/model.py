@@ -15,10 +15,11 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args
 
 import msgspec
 
+from gnod.config import model_uris
 from gnod.config.faults import did_you_mean
 from gnod.egress import Scope
 from gnod.errors import CollectionNotFound, InvalidReference
-from gnod.presets import MODEL_ROLES
+from gnod.presets import MODEL_ROLES, ModelRole, models_of
 from gnod.types import COLLECTION_NAME, SCHEME, parse_uri
 
 DEFAULT_EXCLUDES = (
@@ -240,6 +241,14 @@ class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
     query: Annotated[str, setting("The query with its fields, such as `tag:work status:open`.")]
 
 
+class Use(NamedTuple):
+    """One model that the config asks for. `collection`: that has its own model; None: all others."""
+
+    uri: str
+    role: ModelRole
+    collection: str | None = None
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The whole file. Names of collections, with those that are attached, and of searches are unique; a context may
     name a collection that does not exist."""
@@ -278,6 +287,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_attached(self, name: str) -> bool:
         return any(attached.name == name for attached in self.attached)
+
+    def model_for(self, role: str, collection: str | None = None) -> str | None:
+        """Return the address of the model for `role`: the collection's own, else that of `models`, else of the preset.
+        None: no model."""
+        for known in self.collections:
+            if known.name == collection and role in known.models:
+                return str(model_uris.parse(known.models[role]))
+        own: str | None = getattr(self.models, role)
+        if own is None:
+            return models_of(self.models.preset)[role]
+        return None if own == NO_MODEL else str(model_uris.parse(own))
+
+    def model_uses(self) -> list[Use]:
+        """Return every model that the config asks for: for all in the order of the roles, then the collections'."""
+        shared = [Use(uri, role) for role in MODEL_ROLES if (uri := self.model_for(role))]
+        own = [(known, role) for known in self.collections for role in MODEL_ROLES if role in known.models]
+        return shared + [Use(str(model_uris.parse(known.models[role])), role, known.name) for known, role in own]
 
     def viewer(self, path: str, mime: str) -> list[str]:
         """Return the command of the first viewer for such a file; empty if there is none."""

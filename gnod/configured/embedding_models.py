@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from gnod.config.model_uris import Endpoint, endpoint_of
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.models import ModelFactory, ModelService
@@ -21,8 +22,7 @@ from gnod.errors import (
     ModelNotPulled,
     NotEmbedded,
 )
-from gnod.models.run.embedder import Embedder
-from gnod.models.uris import Endpoint, endpoint_of
+from gnod.models.run.roles import Embedder
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.store.connection import Connection
 from gnod.store.database import Database
@@ -54,8 +54,8 @@ class EmbeddingService:
         self._served = await self._database.read(vectors.serving)
 
     def wanted(self) -> dict[str, str | None]:
-        names = [collection.name for collection in self._configuration.current.collections]
-        return {name: self._models.uri_for("embed", name) for name in names}
+        config = self._configuration.current
+        return {each.name: config.model_for("embed", each.name) for each in config.collections}
 
     def served(self) -> dict[str, str]:
         """Return the serving model of each collection that has one."""

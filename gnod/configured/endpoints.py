@@ -6,13 +6,12 @@ from __future__ import annotations
 import asyncio
 from typing import NamedTuple
 
+from gnod.config.model_uris import Endpoint, endpoint_of
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import MEMORIES, MEMORY_ROLES, EgressPolicy
 from gnod.egress import Purpose, Scope
 from gnod.errors import EgressForbidden, EndpointFailed
-from gnod.models import requested_models
 from gnod.models.remote.models import RemoteModels
-from gnod.models.uris import Endpoint, endpoint_of
 from gnod.presets import MODEL_ROLES, ModelRole
 from gnod.store.tables.egress_journal import TOGETHER
 
@@ -62,7 +61,7 @@ class EndpointReport:
         config = self._configuration.current
         users = [_User(role, each.name) for each in config.collections for role in MODEL_ROLES]
         for user in [*users, *(_User(role, None) for role in MODEL_ROLES if role in MEMORY_ROLES)]:
-            uri = requested_models.uri_for(config, user.role, user.name)
+            uri = config.model_for(user.role, user.name)
             if uri and (endpoint := endpoint_of(uri)):
                 found.setdefault(uri, (endpoint, []))[1].append(user)
         sent: dict[str, float] = {}

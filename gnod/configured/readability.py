@@ -16,7 +16,7 @@ from gnod.egress import Purpose
 from gnod.errors import GnoError
 from gnod.models import readability
 from gnod.models.readability import Readability
-from gnod.models.run.embedder import Embedder
+from gnod.models.run.roles import Embedder
 
 RETRY_S = 600.0
 # The purpose of the measurement. Only installed models are measured, so nothing is sent.

@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.config.model import Config
+from gnod.config.model_uris import endpoint_of
 from gnod.errors import UsageError
 from gnod.evaluate.modes import MODES
 from gnod.models.files import ModelFiles
-from gnod.models.requested_models import uri_for
-from gnod.models.uris import endpoint_of
 
 # The option of each role's model.
 _OPTIONS = {"embed": "--model", "expand": "--expand", "rerank": "--rerank"}
@@ -36,7 +35,7 @@ def choose(named: Sequence[str], given: Mapping[str, str | None], config: Config
     models: dict[str, str] = {}
     absent: dict[str, str | None] = {}
     for role in _OPTIONS:
-        uri = given[role] or uri_for(config, role)
+        uri = given[role] or config.model_for(role)
         is_required = bool(given[role]) or (role == "embed" and needs_vectors)
         if uri and (is_required or endpoint_of(uri) or files.find(uri)):
             models[role] = uri

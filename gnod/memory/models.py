@@ -10,8 +10,7 @@ from gnod.egress import Purpose
 from gnod.errors import GnoError
 from gnod.memory.records import Vector
 from gnod.memory.transactions import EmbeddedTexts
-from gnod.models.run.embedder import Embedder
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Embedder, Reranker
 from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.types import UnavailableModel
 

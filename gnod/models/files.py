@@ -20,10 +20,11 @@ from typing import NamedTuple
 
 import msgspec
 
+from gnod.config import model_uris
+from gnod.config.model_uris import LocalFile, ModelUri
 from gnod.errors import InvalidModelUri, StorageFailed
-from gnod.models import encoder, uris
+from gnod.models import encoder
 from gnod.models.embedding_profiles import Profile
-from gnod.models.uris import LocalFile, ModelUri
 
 MAGIC = b"GGUF"
 GGUF = "model.gguf"
@@ -78,21 +79,21 @@ class ModelFiles:
 
     def partial_for(self, uri: str) -> Path:
         """Return the folder in which the model is prepared. Raises InvalidModelUri."""
-        return self.folder / PARTIAL / uris.folder_name(uris.parse(uri))
+        return self.folder / PARTIAL / model_uris.folder_name(model_uris.parse(uri))
 
     def readability_for(self, uri: str) -> Path:
         """Return the path of what was measured of the model, which need not exist. Raises InvalidModelUri."""
-        return self._folder(uris.parse(uri)) / READABILITY
+        return self._folder(model_uris.parse(uri)) / READABILITY
 
     def find(self, uri: str) -> Installed | None:
         """Return the model if it is installed; checks only its size and its first bytes. Raises InvalidModelUri."""
-        parsed = uris.parse(uri)
+        parsed = model_uris.parse(uri)
         local = _local(parsed) if isinstance(parsed, LocalFile) else None
         return local or _installed(self._folder(parsed), str(parsed))
 
     def pin(self, uri: str) -> Pin:
         """Return what was recorded at the download, even if the model is damaged now. Raises InvalidModelUri."""
-        parsed = uris.parse(uri)
+        parsed = model_uris.parse(uri)
         record = _record(self._folder(parsed))
         return record.pin if record and record.uri == str(parsed) else NO_PIN
 
@@ -105,10 +106,10 @@ class ModelFiles:
     ) -> Installed:
         """Move checked files to their place and record them; the first is the model. Older files stay readable for
         those who have them open. Raises StorageFailed."""
-        folder = self._folder(uris.parse(uri))
+        folder = self._folder(model_uris.parse(uri))
         path = folder / (GGUF if staged[0].suffix != encoder.ONNX else encoder.MODEL)
         record = ModelRecord(
-            uri=str(uris.parse(uri)),
+            uri=str(model_uris.parse(uri)),
             bytes=staged[0].stat().st_size,
             sha256=sha256,
             fetched_at=time.time(),
@@ -133,7 +134,7 @@ class ModelFiles:
     def remove(self, uri: str) -> int:
         """Remove the model and its unfinished download, but no `file:` model; return the bytes freed. Raises
         StorageFailed."""
-        parsed = uris.parse(uri)
+        parsed = model_uris.parse(uri)
         if isinstance(parsed, LocalFile) and _local(parsed):
             return 0
         return _remove(self._folder(parsed)) + _remove(self.partial_for(uri))
@@ -151,7 +152,7 @@ class ModelFiles:
         return _bytes_in(self.folder)
 
     def _folder(self, uri: ModelUri) -> Path:
-        return self.folder / uris.folder_name(uri)
+        return self.folder / model_uris.folder_name(uri)
 
     def _folders(self) -> Iterator[Path]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -163,14 +164,14 @@ def _installed(folder: Path, uri: str | None) -> Installed | None:
     record, path = _record(folder), _model_in(folder)
     if record is None or size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
         return None
-    is_right = record.uri == uri if uri else uris.folder_name(uris.parse(record.uri)) == folder.name
+    is_right = record.uri == uri if uri else model_uris.folder_name(model_uris.parse(record.uri)) == folder.name
     return record.at(path) if is_right else None
 
 
 def _record(folder: Path) -> ModelRecord | None:
     try:
         record = msgspec.json.decode((folder / RECORD).read_bytes(), type=ModelRecord)
-        return record if str(uris.parse(record.uri)) == record.uri else None
+        return record if str(model_uris.parse(record.uri)) == record.uri else None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, InvalidModelUri):
         return None
 

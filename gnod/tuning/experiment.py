@@ -27,7 +27,7 @@ import numpy as np
 from gnod.errors import GnoError
 from gnod.ingest.embedding import EmbeddingRun
 from gnod.ingest.workers.jobs import Outcome, TextJob
-from gnod.models.run.embedder import Embedder
+from gnod.models.run.roles import Embedder
 from gnod.search.hybrid import retrieval
 from gnod.search.meaning.nearest_documents import Nearest
 from gnod.search.meaning.vector_search import QueryVectors

@@ -10,7 +10,6 @@ from gnod.config import edit
 from gnod.config.load import load, parse_text
 from gnod.config.model import Config
 from gnod.errors import ConfigInvalid
-from gnod.models import requested_models
 
 PATH = Path("index.yml")
 
@@ -94,7 +93,7 @@ def test_a_server_of_ours_is_an_address() -> None:
     )
     _, loaded = parse_text(text, PATH)
     assert loaded.config.models.embed == "http://localhost:8080/v1/embeddings#minilm"
-    assert requested_models.uri_for(loaded.config, "embed") == "http://localhost:8080/v1#minilm"
+    assert loaded.config.model_for("embed") == "http://localhost:8080/v1#minilm"
     assert [each.egress for each in loaded.config.collections] == ["local", "any"]
     assert loaded.config.memory.egress == "lan"
     assert not loaded.warnings

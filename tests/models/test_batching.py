@@ -7,7 +7,7 @@ from itertools import chain, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.run.embedding import windows
+from gnod.models.run.engines import windows
 from gnod.models.run.llama.lane import packed
 
 

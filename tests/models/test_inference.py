@@ -18,9 +18,9 @@ import pytest
 
 from gnod.errors import InferenceFailed, ModelCorrupt, ModelNotPulled, ModelRejected, NotEnoughMemory, ShuttingDown
 from gnod.models.files import ModelFiles
-from gnod.models.run.generator import GeneratedText, Generator, Message
 from gnod.models.run.inference import Inference, RequestFailed
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.roles import GeneratedText, Generator, Message
 from tests.child.sandboxed import has_landlock
 from tests.models import gguf_models, gguf_replicas
 from tests.models.replicas import EMBEDDERS, WORDS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.pieces import cut
+from gnod.models.embedding_profiles import cut
 
 
 @given(st.text(alphabet=st.sampled_from("ab .\n。é"), max_size=400), st.integers(1, 60))

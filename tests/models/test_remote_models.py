@@ -11,15 +11,13 @@ import keyring
 import numpy as np
 import pytest
 
+from gnod.config.model_uris import endpoint_of
 from gnod.errors import EgressForbidden, EndpointChanged, EndpointFailed, GnoError
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.remote import keys
 from gnod.models.remote.server import FIXED_TEXT
-from gnod.models.run.embedder import Embedder
-from gnod.models.run.generator import Generator, Message
 from gnod.models.run.inference import RequestFailed
-from gnod.models.run.reranker import Reranker
-from gnod.models.uris import endpoint_of
+from gnod.models.run.roles import Embedder, Generator, Message, Reranker
 from tests.models import certificates
 from tests.models.endpoint_imitation import EndpointImitation, Fault
 from tests.models.remote_bench import CALM, LAN, SOON, WORLD, remote

@@ -13,7 +13,7 @@ import pytest
 from gnod.errors import ModelNotPulled, ModelRejected
 from gnod.models.files import ModelFiles
 from gnod.models.run.inference import Inference
-from gnod.models.run.reranker import Reranker, RerankScores
+from gnod.models.run.roles import Reranker, RerankScores
 from tests.models.tiny_ranker import SEED, CrossEncoder
 
 pytestmark = pytest.mark.slow

@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from gnod.models.run.embedding import KNOWN_PAIRS
+from gnod.models.run.engines import KNOWN_PAIRS
 from gnod.models.supply.encoders import repository
 from tests.models import tiny_bert
 

@@ -26,7 +26,7 @@ from gnod.memory.recalling.time_expressions import periods
 from gnod.memory.records import Memory, Vector
 from gnod.memory.resident import Resident
 from gnod.memory.validity import TimeSpan, Validity, best_validity, validity
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Reranker
 from gnod.search.hybrid.budget import RerankPlan, ThroughputEstimate
 from gnod.search.hybrid.exact_match import matched_fraction
 from gnod.search.hybrid.reranking import Reranked, rerank_within_budget

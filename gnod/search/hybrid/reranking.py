@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import NamedTuple
 
 from gnod.analysis.terms import Analyzer
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Reranker
 from gnod.search.hybrid.budget import (
     FRAME_CHARACTERS,
     MARGIN_S,

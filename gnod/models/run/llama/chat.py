@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.llama.tokenization import MarkedText
 
 if TYPE_CHECKING:

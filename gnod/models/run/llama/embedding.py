@@ -15,10 +15,10 @@ from queue import Empty, SimpleQueue
 import numpy as np
 
 from gnod.models.encoder import unit
-from gnod.models.run.embedding import Matrix, Rest, TextEmbedder
+from gnod.models.run.engines import Matrix, Rest, TextEmbedder
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.lane import STEP_TOKENS, Lane, packed
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
 

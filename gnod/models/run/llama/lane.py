@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.run.engines import Stop
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.stop import Stop
+from gnod.models.run.llama.library import llama_cpp
 
 T = TypeVar("T")
 Matrix = NDArray[np.float32]

@@ -12,14 +12,14 @@ import msgspec
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
+from gnod.config import model_uris
+from gnod.config.model_uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
 from gnod.errors import Corrupt, DownloadFailed, GnoError, ModelNotFound, NotFound, Refused
-from gnod.models import uris
 from gnod.models.files import ModelFiles
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetch import staging
 from gnod.models.supply.fetch.check import Expected, check_model
 from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchRequest, OnProgress
-from gnod.models.uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
 
 REPORT_EVERY_S = 0.1
 _NICE = 5
@@ -68,7 +68,7 @@ class _Reporter:
 
 def _fetch(request: FetchRequest, report: OnProgress) -> None:
     """Install the model. Raises GnoError or OSError."""
-    uri = uris.parse(request.uri)
+    uri = model_uris.parse(request.uri)
     files = ModelFiles(Path(request.folder))
     if isinstance(uri, LocalFile) and not Path(uri.path).is_dir():
         _check_local(uri, files)
