@@ -50,7 +50,7 @@ class ReadabilityService:
     def stored(self, uri: str) -> Readability | None:
         """Return what was measured of a model. Reads a file."""
         installed = self._models.find(uri)
-        return installed and readability.load(self._models.files.readability_for(uri), installed)
+        return readability.load(self._models.files.readability_for(uri), installed) if installed else None
 
     def is_measuring(self, uri: str) -> bool:
         return uri in self._tasks

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
-from gnod.models.remote import wire
 from gnod.models.remote.connection import NotThere, RequestRefused
 from gnod.models.remote.server import BATCH_TEXTS, FIXED_TEXT, Server
 from gnod.models.run.inference import RequestFailed
@@ -50,6 +49,62 @@ _OPTIONAL = ("grammar", "stream_options", "seed")
 
 OnChunk = Callable[[ResultChunk], None]
 Matrix = NDArray[np.float32]
+
+
+# What servers send: OpenAI's embeddings and chat, and `/rerank` as in llama-server, vLLM, TEI and Infinity.
+
+
+class Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int | None = 0
+    total_tokens: int = 0
+
+
+class Embedding(msgspec.Struct, frozen=True):
+    embedding: list[float]
+    index: int | None = None
+
+
+class EmbeddingsResponse(msgspec.Struct, frozen=True):
+    data: list[Embedding]
+
+
+class Score(msgspec.Struct, frozen=True):
+    """`score`: TEI's name."""
+
+    index: int
+    relevance_score: float | None = None
+    score: float | None = None
+
+    @property
+    def value(self) -> float:
+        return next((value for value in (self.relevance_score, self.score) if value is not None), float("nan"))
+
+
+class RerankResponse(msgspec.Struct, frozen=True):
+    results: list[Score]
+    usage: Usage | None = None
+
+
+class Delta(msgspec.Struct, frozen=True):
+    content: str | None = None
+
+
+class CompletionChoice(msgspec.Struct, frozen=True):
+    delta: Delta = Delta()
+    finish_reason: str | None = None
+
+
+class ChatChunk(msgspec.Struct, frozen=True):
+    choices: list[CompletionChoice] = []
+    usage: Usage | None = None
+    error: msgspec.Raw = msgspec.Raw()
+
+
+_EMBEDDINGS = msgspec.json.Decoder(EmbeddingsResponse)
+# TEI sends the bare list.
+_SCORES = msgspec.json.Decoder(RerankResponse | list[Score])
+_CHAT_CHUNK = msgspec.json.Decoder(ChatChunk)
 
 
 class RemoteRunner:
@@ -120,7 +175,7 @@ class RemoteRunner:
     def _rows(self, content: bytes, count: int) -> Matrix:
         """Return the vectors in an answer, each of length 1. Raises EndpointFailed."""
         try:
-            data = wire.embeddings.decode(content).data
+            data = _EMBEDDINGS.decode(content).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             what = "sent vectors that are not numbers" if b"NaN" in content or b"null" in content else "sent no vectors"
             raise self._connection.unreadable(content, what) from None
@@ -158,7 +213,7 @@ class RemoteRunner:
         """Return the scores in [0, 1], and the tokens. Raises EndpointFailed."""
         content = await self._ask_for_scores(query, documents)
         try:
-            answer = wire.scores.decode(content)
+            answer = _SCORES.decode(content)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise self._connection.unreadable(content, "sent no scores") from None
         found, usage = (answer, None) if isinstance(answer, list) else (answer.results, answer.usage)
@@ -243,7 +298,7 @@ class RemoteRunner:
                 finish = finish or "stop"
                 break
             try:
-                chunk = wire.chat_chunk.decode(data)
+                chunk = _CHAT_CHUNK.decode(data)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 raise self._connection.unreadable(data, "did not stream an answer") from None
             if bytes(chunk.error) not in (b"", b"null"):
