@@ -15,6 +15,7 @@ from typing import TypeVar
 from msgspec.structs import asdict, replace
 
 from gnod.config import splice, storage
+from gnod.config.document import YamlDocument, is_null
 from gnod.config.faults import FaultReport, did_you_mean
 from gnod.config.load import parse_text, read_text
 from gnod.config.model import (
@@ -27,7 +28,6 @@ from gnod.config.model import (
     parse_scope,
     settings_of,
 )
-from gnod.config.nodes import YamlDocument, is_null
 from gnod.config.schema import ROLE_ALIASES, normalise_extension
 from gnod.errors import (
     CollectionExists,

@@ -12,6 +12,8 @@ from gnod.errors import ConfigInvalid
 
 # A list of aliases can repeat one fault a million times. Further faults are only counted.
 MAX_LISTED = 200
+# Validation looks at this many values in total. Aliases let a short file mean a huge one, and no real file comes near.
+MAX_VISITS = 100_000
 
 _MAX_QUOTED = 60
 
@@ -24,14 +26,25 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
+class TooManyVisitsError(Exception):
+    """The file's aliases mean more than MAX_VISITS values."""
+
+
 class FaultReport:
-    """Collects the faults and warnings of one file."""
+    """Collects the faults and warnings of one file, and counts what validation looks at."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._faults: list[Fault] = []
         self._warnings: list[Fault] = []
         self._unlisted = {"faults": 0, "warnings": 0}
+        self._visits_left = MAX_VISITS
+
+    def count_visit(self) -> None:
+        """Raise TooManyVisitsError when validation has looked at too many values."""
+        self._visits_left -= 1
+        if self._visits_left < 0:
+            raise TooManyVisitsError
 
     def fault(self, line: int | None, where: str, message: str) -> None:
         self._add(self._faults, "faults", Fault(line=line, where=where, message=message))

@@ -7,11 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from gnod.config.document import parse
-from gnod.config.faults import FaultReport
-from gnod.config.fields import MAX_VISITS, TooManyVisitsError
+from gnod.config.document import YamlDocument, parse
+from gnod.config.faults import MAX_VISITS, FaultReport, TooManyVisitsError
 from gnod.config.model import Config
-from gnod.config.nodes import YamlDocument
 from gnod.config.schema import read_config
 
 MAX_BYTES = 4 * 1024 * 1024

@@ -65,14 +65,6 @@ class _Pull:
             listener(progress)
 
 
-class _Retry:
-    """A download that failed. `due`: when the next attempt begins, by the monotonic clock."""
-
-    def __init__(self, due: float) -> None:
-        self.task: asyncio.Task[None] | None = None
-        self.due = due
-
-
 class ModelService:
     """`installed` is emitted with the address of each model that a pull has installed."""
 
@@ -84,7 +76,9 @@ class ModelService:
         self._configuration = configuration
         self._first_pause_s = first_pause_s
         self._pulls: dict[str, _Pull] = {}
-        self._retries: dict[str, _Retry] = {}
+        # The downloads that have failed, and when the next attempt begins, by the monotonic clock.
+        self._retries: dict[str, asyncio.Task[None]] = {}
+        self._due: dict[str, float] = {}
         self._tasks: set[asyncio.Task[Installed]] = set()
         self._closing = False
 
@@ -161,18 +155,18 @@ class ModelService:
         """Fetch models whose download has failed in the background, after growing pauses. It ends when that succeeds or
         fails for another reason, and when the config no longer names a model that it named."""
         for name in names:
-            if (earlier := self._retries.get(name)) and earlier.task:
-                earlier.task.cancel()
-            retry = self._retries[name] = _Retry(time.monotonic() + self._first_pause_s)
+            if earlier := self._retries.get(name):
+                earlier.cancel()
             pull = partial(self._pull, name, lambda _: None, network, force=force, accept=accept)
-            retry.task = asyncio.create_task(self._keep_pulling(name, retry, pull))
+            self._due[name] = time.monotonic() + self._first_pause_s
+            self._retries[name] = asyncio.create_task(self._keep_pulling(name, pull))
 
     def due_in_s(self) -> dict[str, float]:
         """Return the models whose download has failed, and the time until the next attempt."""
         now = time.monotonic()
-        return {name: max(0.0, retry.due - now) for name, retry in self._retries.items()}
+        return {name: max(0.0, self._due[name] - now) for name in self._retries}
 
-    async def _keep_pulling(self, name: str, retry: _Retry, pull: Callable[[], Awaitable[object]]) -> None:
+    async def _keep_pulling(self, name: str, pull: Callable[[], Awaitable[object]]) -> None:
         pause_s, was_used = self._first_pause_s, self._is_used(name)
         while True:
             await asyncio.sleep(pause_s)
@@ -183,15 +177,15 @@ class ModelService:
                 break
             except DownloadFailed:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-                retry.due = time.monotonic() + pause_s
+                self._due[name] = time.monotonic() + pause_s
             except GnoError:
                 break  # it is in the log
         del self._retries[name]
 
     async def _stop_retrying(self, name: str) -> None:
-        if (retry := self._retries.pop(name, None)) and retry.task:
-            retry.task.cancel()
-            await asyncio.gather(retry.task, return_exceptions=True)
+        if retry := self._retries.pop(name, None):
+            retry.cancel()
+            await asyncio.gather(retry, return_exceptions=True)
 
     def _is_used(self, uri: str) -> bool:
         return any(use.uri == uri for use in self.uses())
@@ -226,7 +220,7 @@ class ModelService:
     async def close(self) -> None:
         """Stop the pulls; what they have is kept."""
         self._closing = True
-        tasks = [*self._tasks, *(retry.task for retry in self._retries.values() if retry.task)]
+        tasks = [*self._tasks, *self._retries.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)

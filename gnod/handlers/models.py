@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -18,7 +18,7 @@ from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.configured.models import ModelService
 from gnod.configured.readability import ReadabilityService
-from gnod.configured.recommendation import Recommendation, RecommendationService
+from gnod.configured.recommendation import Recommendation
 from gnod.errors import DownloadFailed, InvalidModelUri, InvalidParams, ModelNotFound
 from gnod.memory.service import MemoryService
 from gnod.models.files import Installed
@@ -35,7 +35,7 @@ def handlers(
     configuration: Configuration,
     models: ModelService,
     readability: ReadabilityService,
-    recommendation: RecommendationService,
+    recommend: Callable[[], Awaitable[Recommendation]],
     embedding: EmbeddingService,
     backlog: Backlog,
     memory: MemoryService,
@@ -79,7 +79,7 @@ def handlers(
 
     async def models_recommend(_: NoParams, __: Call) -> wire.ModelsRecommendResult:
         await configuration.reload()
-        return _recommended(await recommendation.recommend())
+        return _recommended(await recommend())
 
     async def models_pull(params: wire.ModelsPullParams, call: Call) -> wire.ModelsPullResult:
         _check_network(params.network)

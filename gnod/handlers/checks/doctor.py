@@ -16,7 +16,7 @@ import msgspec
 from gnod import extras
 from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
-from gnod.configured.endpoints import EndpointReport
+from gnod.configured.endpoints import EndpointUses
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.errors import GnoError
 from gnod.folders import SOCKET_PATH_LIMIT, is_private
@@ -73,7 +73,7 @@ class DoctorServices(NamedTuple):
     factory: ModelFactory
     inference: Inference
     memory: MemoryService
-    endpoints: EndpointReport
+    endpoints: EndpointUses
     embedding: EmbeddingService
     more_checks: Callable[[], list[Check]]
 

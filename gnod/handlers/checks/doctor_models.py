@@ -10,7 +10,7 @@ from typing import TypeVar
 from gnod.config import model_uris
 from gnod.config.model import Use
 from gnod.config.model_uris import LocalFile, endpoint_of
-from gnod.configured.endpoints import EndpointReport, EndpointUse
+from gnod.configured.endpoints import EndpointUse, EndpointUses
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.egress import Purpose, Role
 from gnod.errors import GnoError, ModelCorrupt, ModelRejected, TimedOut
@@ -38,14 +38,14 @@ Ask = Callable[[ModelFactory, str, Role], Awaitable[str]]
 
 
 async def checks(
-    models: ModelService, factory: ModelFactory, endpoints: EndpointReport, unused: Mapping[str, str]
+    models: ModelService, factory: ModelFactory, endpoints: EndpointUses, unused: Mapping[str, str]
 ) -> list[Check]:
     """Return a check for each model that the config asks for. A server gets nothing that no collection may send.
     `unused`: as of EmbeddingService."""
     found: dict[str, list[Use]] = {}
     for use in models.uses():
         found.setdefault(use.uri, []).append(use)
-    servers = {each.uri: each for each in await endpoints.uses()}
+    servers = {each.uri: each for each in await endpoints()}
     return [_unused(uri, unused) for uri in dict.fromkeys(unused.values())] + [
         await _check_server(factory, servers[uri], uses) if uri in servers else await _check(models, factory, uri, uses)
         for uri, uses in found.items()

@@ -18,8 +18,8 @@ from gnod.errors import Corrupt, DownloadFailed, GnoError, ModelNotFound, NotFou
 from gnod.models.files import ModelFiles
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetch import staging
-from gnod.models.supply.fetch.check import Expected, check_model
 from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchRequest, OnProgress
+from gnod.models.supply.fetch.staging import Expected, check_model
 
 REPORT_EVERY_S = 0.1
 _NICE = 5
