@@ -18,6 +18,7 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
 from gnod.config.faults import FaultReport, quoted
+from gnod.errors import ConfigInvalid
 
 MAX_DEPTH = 64
 
@@ -97,18 +98,16 @@ class YamlDocument(msgspec.Struct, kw_only=True, eq=False):
 
 
 def parse(text: str, report: FaultReport) -> YamlDocument:
-    """Return the tree of `text`, empty when it is not YAML. Faults, including duplicate keys, go to the report."""
-    builder = _Builder(text)
+    """Return the tree of `text`. Duplicate keys go to the report. Raises ConfigInvalid when it is not YAML."""
+    builder = _Builder(text, report)
     readable = text if _COLON in text else _BARE_SCOPE.sub(rf"\1{_COLON}", text)
     try:
         for event in YAML(typ="safe", pure=True).parse(readable):
             builder.take(event)
-    except _RejectedError as rejected:
-        report.fault(rejected.line, "", str(rejected))
-        return YamlDocument(text=text, root=None, end=0)
+    except ConfigInvalid:
+        raise
     except Exception as error:  # broken input makes ruamel raise ValueError, AssertionError, AttributeError and others
-        report.fault(*_syntax_fault(error, text))
-        return YamlDocument(text=text, root=None, end=0)
+        raise report.rejection(*_syntax_fault(error, text)) from None
     if builder.root is not None:
         for key, where in _duplicates(builder.root, ""):
             report.fault(key.line, where, f"the key {quoted(key.text)} is given twice in the same mapping")
@@ -137,19 +136,14 @@ def _duplicates(node: YamlNode, where: str) -> Iterator[tuple[YamlNode, str]]:
             yield from _duplicates(value, path)
 
 
-class _RejectedError(Exception):
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
-
-
 class _Builder:
-    """Turns events into nodes, one at a time."""
+    """Turns events into nodes, one at a time. Raises ConfigInvalid."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, report: FaultReport) -> None:
         self.root: YamlNode | None = None
         self.end = len(text)
         self._text = text
+        self._report = report
         self._open: list[YamlNode] = []
         self._anchors: dict[str, YamlNode] = {}
         self._values = 0
@@ -160,7 +154,7 @@ class _Builder:
             case "DocumentStartEvent":
                 self._documents += 1
                 if self._documents > 1:
-                    raise _RejectedError(
+                    raise self._report.rejection(
                         event.start_mark.line + 1, "only one YAML document is allowed ('---' starts another)"
                     )
             case "DocumentEndEvent" if event.explicit:
@@ -180,7 +174,7 @@ class _Builder:
         mark = event.start_mark
         self._values += 1
         if self._values > MAX_VALUES:
-            raise _RejectedError(mark.line + 1, f"the file has more than {MAX_VALUES:,} values")
+            raise self._report.rejection(mark.line + 1, f"the file has more than {MAX_VALUES:,} values")
         raw = self._text[mark.index : event.end_mark.index]
         tag = getattr(event, "tag", None)
         node = YamlNode(
@@ -220,14 +214,14 @@ class _Builder:
     def _add_alias(self, event: Any) -> None:
         target = self._anchors.get(event.anchor)
         if target is None:
-            raise _RejectedError(
+            raise self._report.rejection(
                 event.start_mark.line + 1, f"not valid YAML: the anchor {quoted(event.anchor)} is not defined"
             )
         self._add(event, "alias").children.append(target)
 
     def _start(self, event: Any, kind: Kind) -> None:
         if len(self._open) >= MAX_DEPTH:
-            raise _RejectedError(event.start_mark.line + 1, f"nested more than {MAX_DEPTH} levels deep")
+            raise self._report.rejection(event.start_mark.line + 1, f"nested more than {MAX_DEPTH} levels deep")
         self._open.append(self._add(event, kind))
 
     def _finish(self, event: Any) -> None:
@@ -238,7 +232,7 @@ class _Builder:
             node.end = node.children[-1].end
 
 
-def _syntax_fault(error: Exception, text: str) -> tuple[int | None, str, str]:
+def _syntax_fault(error: Exception, text: str) -> tuple[int | None, str]:
     line: int | None = None
     problem = str(error)
     if isinstance(error, MarkedYAMLError):
@@ -250,7 +244,7 @@ def _syntax_fault(error: Exception, text: str) -> tuple[int | None, str, str]:
         problem = f"the character U+{ord(text[error.position]):04X} is not allowed"
     problem = " ".join(problem.split())[:200] or type(error).__name__
     hint = " (indent with spaces, not tabs)" if "\\t" in problem else ""
-    return line, "", f"not valid YAML: {problem}{hint}"
+    return line, f"not valid YAML: {problem}{hint}"
 
 
 def value_of(node: YamlNode) -> Value | Opaque:

@@ -26,10 +26,6 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
     message: str
 
 
-class TooManyVisitsError(Exception):
-    """The file's aliases mean more than MAX_VISITS values."""
-
-
 class FaultReport:
     """Collects the faults and warnings of one file, and counts what validation looks at."""
 
@@ -41,10 +37,10 @@ class FaultReport:
         self._visits_left = MAX_VISITS
 
     def count_visit(self) -> None:
-        """Raise TooManyVisitsError when validation has looked at too many values."""
+        """Raise ConfigInvalid when validation has looked at too many values."""
         self._visits_left -= 1
         if self._visits_left < 0:
-            raise TooManyVisitsError
+            raise self.rejection(None, f"its aliases and merges stand for more than {MAX_VISITS:,} values")
 
     def fault(self, line: int | None, where: str, message: str) -> None:
         self._add(self._faults, "faults", Fault(line=line, where=where, message=message))
@@ -59,10 +55,18 @@ class FaultReport:
 
     def raise_faults(self) -> None:
         """Raise ConfigInvalid that names every fault, one a line in the file's order, if there is any."""
-        if faults := sorted(self._faults, key=_line):
-            listed = [msgspec.structs.asdict(fault) for fault in faults]
-            message = "\n".join(self._lines(faults, "faults"))
-            raise ConfigInvalid(message, {"faults": listed, "file": str(self.path)})
+        if self._faults:
+            raise self._invalid()
+
+    def rejection(self, line: int | None, message: str) -> ConfigInvalid:
+        """Return the error for a file that cannot be read further."""
+        self.fault(line, "", message)
+        return self._invalid()
+
+    def _invalid(self) -> ConfigInvalid:
+        faults = sorted(self._faults, key=_line)
+        listed = [msgspec.structs.asdict(fault) for fault in faults]
+        return ConfigInvalid("\n".join(self._lines(faults, "faults")), {"faults": listed, "file": str(self.path)})
 
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._lines(sorted(self._warnings, key=_line), "warnings"))

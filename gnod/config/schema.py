@@ -69,7 +69,7 @@ def normalise_extension(written: str) -> str | None:
 def read_config(root: YamlNode, report: FaultReport, folder: Path) -> model.Config:
     """Return the config in `root`; use it only if the report has no faults afterwards.
 
-    `folder` is the config file's own. Raises TooManyVisitsError.
+    `folder` is the config file's own. Raises ConfigInvalid when its aliases mean too many values.
     """
     fields = mapping(report, root, "", _ROOT_KEYS)
     if fields is None:

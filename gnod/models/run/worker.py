@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -51,6 +51,8 @@ from gnod.models.run.messages import (
 
 if TYPE_CHECKING:
     from gnod.models.run.llama.generation import GenerationEngine
+
+    Engine = TextEmbedder | PairRanker | GenerationEngine
 
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
 # A search goes on in the daemon when it has the query's vector, and the next keystroke may follow.
@@ -219,13 +221,7 @@ class GivingWay:
             time.sleep(_CHECK_S)
 
 
-class ModelEngine(Protocol):
-    def close(self) -> None:
-        """Free what the model holds."""
-
-
-E = TypeVar("E", bound=ModelEngine)
-_Key = tuple[Callable[[ModelSpec], ModelEngine], ModelSpec]
+E = TypeVar("E", bound="Engine")
 
 
 class _LoadedModel:
@@ -233,7 +229,7 @@ class _LoadedModel:
 
     def __init__(self) -> None:
         self.loading = threading.Lock()
-        self.engine: ModelEngine | None = None
+        self.engine: Engine | None = None
         self.users = 0
         self.last_used = time.monotonic()
 
@@ -246,7 +242,7 @@ class LoadedModels:
         self._idle_s = idle_s
         self._report = report
         self._lock = threading.Lock()
-        self._models: dict[_Key, _LoadedModel] = {}
+        self._models: dict[tuple[Callable[[ModelSpec], Engine], ModelSpec], _LoadedModel] = {}
 
     @contextmanager
     def use(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Iterator[E]:
@@ -265,7 +261,7 @@ class LoadedModels:
                 if model.engine is None and not model.users:
                     del self._models[key]
 
-    def _engine(self, model: _LoadedModel, load: Callable[[ModelSpec], E], spec: ModelSpec) -> ModelEngine:
+    def _engine(self, model: _LoadedModel, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Engine:
         with model.loading:
             if model.engine is None:
                 started = time.monotonic()

@@ -34,7 +34,7 @@ def main() -> None:
     if request is None:
         return
     try:
-        _fetch(request, _Reporter(channel))
+        _fetch(request, _reporter(channel))
         reply: Fetched | FetchFailed = Fetched()
     except Exception as error:
         reply = _failure(request, error)
@@ -50,20 +50,19 @@ def _failure(request: FetchRequest, error: Exception) -> FetchFailed:
     return FetchFailed(DownloadFailed.code, message, {"uri": request.uri})
 
 
-class _Reporter:
-    """Sends progress to the daemon: a few times a second, and always the first and the last of each stage."""
+def _reporter(channel: socket.socket) -> OnProgress:
+    """Return what sends progress to the daemon: a few times a second, and always the first and the last of each
+    stage."""
+    stage, due = "", 0.0
 
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
-        self._stage = ""
-        self._due = 0.0
-
-    def __call__(self, progress: FetchProgress) -> None:
+    def report(progress: FetchProgress) -> None:
+        nonlocal stage, due
         now = time.monotonic()
-        if now < self._due and progress.stage == self._stage and progress.done != progress.total:
-            return
-        self._stage, self._due = progress.stage, now + REPORT_EVERY_S
-        self._channel.sendall(frames.encode(progress))
+        if now >= due or progress.stage != stage or progress.done == progress.total:
+            stage, due = progress.stage, now + REPORT_EVERY_S
+            channel.sendall(frames.encode(progress))
+
+    return report
 
 
 def _fetch(request: FetchRequest, report: OnProgress) -> None:
