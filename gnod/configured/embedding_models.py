@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
 from gnod.config.model_uris import Endpoint, endpoint_of
 from gnod.configured.configuration import Configuration
@@ -27,6 +28,8 @@ from gnod.search.meaning.vector_search import QueryVectors
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import fingerprints, vectors
+
+U = TypeVar("U")
 
 
 class EmbeddingService:
@@ -93,7 +96,7 @@ class EmbeddingService:
     def query_embedder(self, uri: str, collections: Sequence[str], seen: Sequence[str] = ()) -> Embedder:
         """Return the model for queries over collections (all when empty), and for sentences of what they found. Of a
         server, it must be the model of one of them. `seen`: as in EgressPolicy.of_collections."""
-        wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
+        wanted = _of(self.wanted(), collections)
         users = [name for name in wanted if wanted[name] == uri] or [
             name for name in wanted if self._served.get(name) == uri
         ]
@@ -120,8 +123,7 @@ class EmbeddingService:
         Raises NotEmbedded when nothing there has vectors, and ModelNotPulled, ModelCorrupt, ModelRejected,
         InferenceFailed, EgressForbidden, EndpointFailed or EndpointChanged when no model can be used.
         """
-        every = {**self.served(), **self._attached()}
-        served = {name: uri for name, uri in every.items() if not collections or name in collections}
+        served = _of({**self.served(), **self._attached()}, collections)
         if not served:
             await self._explain_nothing_served(collections)
         rows, failed = {}, list[GnoError]()
@@ -140,13 +142,13 @@ class EmbeddingService:
         """Return why collections have no vectors, if that is because their texts may not reach a server."""
         reasons = [
             await self.left_out(uri, name)
-            for name, uri in self.wanted().items()
-            if uri and name not in self._served and (not collections or name in collections) and endpoint_of(uri)
+            for name, uri in _of(self.wanted(), collections).items()
+            if uri and name not in self._served and endpoint_of(uri)
         ]
         return [reason for reason in reasons if reason]
 
     async def _explain_nothing_served(self, collections: Sequence[str]) -> None:
-        wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
+        wanted = _of(self.wanted(), collections)
         for name, uri in wanted.items():
             if uri:
                 await self._factory.check(uri, self._egress.of_collections("embed", [name]))
@@ -163,6 +165,11 @@ class EmbeddingService:
         if not any(wanted.values()):
             raise ModelNotConfigured("no embedding model is configured: `gnoctl models use auto` chooses one")
         raise NotEmbedded("there are no vectors yet: `gnoctl embed` shows the progress")
+
+
+def _of(models: Mapping[str, U], collections: Sequence[str]) -> dict[str, U]:
+    """Return the models of these collections, of all when there are none."""
+    return {name: uri for name, uri in models.items() if not collections or name in collections}
 
 
 def _forget(uri: str, connection: Connection) -> None:
