@@ -113,7 +113,13 @@ async def test_a_wrong_answer_is_one_sentence_and_the_next_is_right(
         assert "\n" not in caught.value.message
         server.fault = None
         server.release()
-        assert len(await it.embedder(server.uri).texts(["heron"])) == 1
+        for attempt in range(20):  # on a busy machine, an answer may take longer than a second
+            try:
+                assert len(await it.embedder(server.uri).texts(["heron"])) == 1
+                break
+            except EndpointFailed:
+                if fault != "hang" or attempt == 19:
+                    raise
 
 
 async def test_another_model_is_noticed_in_the_answer_itself(server: EndpointImitation) -> None:
