@@ -242,7 +242,7 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
     if isinstance(parsed, model_uris.HubRepository) and role in ("expand", "answer"):
         fields.fault(role, f"{written!r} does not name a file: a language model needs one, as in {written}/file.gguf")
         return None
-    return written
+    return str(parsed)
 
 
 def _viewers(fields: Fields) -> Iterator[model.ViewerConfig]:

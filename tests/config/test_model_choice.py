@@ -49,7 +49,7 @@ def test_all_uses() -> None:
 def test_the_configs_models_come_before_the_presets() -> None:
     settings = Config(
         collections=config("slim", embed=OWN).collections,
-        models=ModelsConfig(preset="slim", embed="file:///m.gguf", expand="none", rerank="hf:o/r:Q4_0"),
+        models=ModelsConfig(preset="slim", embed="file:/m.gguf", expand="none", rerank="hf:o/r:Q4_0"),
     )
     slim = PRESETS["slim"]
     assert settings.model_for("embed", "notes") == "file:/m.gguf"
