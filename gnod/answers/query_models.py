@@ -18,9 +18,8 @@ from gnod.answers.nearness import NONSENSE, Floats
 from gnod.answers.quoting import Quoted, QuoteDependencies, ScoredUnits
 from gnod.config import model_uris
 from gnod.configured.egress_gate import EgressPolicy
-from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.embedding_models import EmbeddingService, ReadabilityService
 from gnod.configured.models import ModelFactory, ModelService
-from gnod.configured.readability import ReadabilityService
 from gnod.errors import GnoError
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.readability import Readability

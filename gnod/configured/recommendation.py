@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from gnod import extras
 from gnod.configured.configuration import Configuration
+from gnod.configured.embedding_models import ReadabilityService
 from gnod.configured.models import ModelService, physical_cores
-from gnod.configured.readability import ReadabilityService
 from gnod.models import readability
 from gnod.models.run.memory import free_memory
 from gnod.models.supply import catalogue, choice, devices

@@ -20,10 +20,9 @@ from gnod.background.tuning import TuningService
 from gnod.config import shared_addresses
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import EgressPolicy
-from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.embedding_models import EmbeddingService, ReadabilityService
 from gnod.configured.endpoints import endpoint_uses
 from gnod.configured.models import ModelFactory, ModelService
-from gnod.configured.readability import ReadabilityService
 from gnod.configured.recommendation import recommend
 from gnod.daemon.lifecycle import Control
 from gnod.daemon.replacing import Replacement

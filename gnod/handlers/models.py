@@ -15,9 +15,8 @@ from gnod.config.faults import did_you_mean
 from gnod.config.model import NO_MODEL, Config, Use
 from gnod.config.model_uris import Endpoint
 from gnod.configured.configuration import Configuration
-from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.embedding_models import EmbeddingService, ReadabilityService
 from gnod.configured.models import ModelService
-from gnod.configured.readability import ReadabilityService
 from gnod.configured.recommendation import Recommendation
 from gnod.errors import DownloadFailed, InvalidModelUri, InvalidParams, ModelNotFound
 from gnod.memory.service import MemoryService

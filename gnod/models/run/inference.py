@@ -233,9 +233,11 @@ class Inference:
             await asyncio.sleep(left)
 
     async def _start(self) -> InferenceProcess:
+        """Start a worker. Must not be cancelled: the child would be lost."""
         try:
             try:
-                worker = await InferenceProcess.launch(self._idle_unload_s)
+                arguments = [str(self._idle_unload_s)]
+                worker = InferenceProcess(await launch("gnod.models.run.worker", arguments, environment=_ENVIRONMENT))
             except OSError as error:
                 raise InferenceFailed(f"the inference worker cannot be started: {error.strerror}") from error
             ending = asyncio.create_task(self._watch(worker), name="inference worker")
@@ -312,11 +314,6 @@ class InferenceProcess:
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         # Retrieve the exception, because nobody may wait any more.
         self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
-
-    @classmethod
-    async def launch(cls, idle_unload_s: float) -> InferenceProcess:
-        """Start a process; it is not ready yet. Raises OSError. Must not be cancelled: the child would be lost."""
-        return cls(await launch("gnod.models.run.worker", [str(idle_unload_s)], environment=_ENVIRONMENT))
 
     async def ready(self) -> None:
         """Wait until the process has started. Raises InferenceFailed."""
