@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import msgspec
@@ -16,6 +16,7 @@ from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
 from gnod.models.remote.connection import NotThere, RequestRefused
 from gnod.models.remote.server import BATCH_TEXTS, FIXED_TEXT, Server
+from gnod.models.run.engines import packed, sigmoid
 from gnod.models.run.inference import RequestFailed
 from gnod.models.run.messages import (
     DocumentScored,
@@ -125,7 +126,10 @@ class RemoteRunner:
     ) -> Matrix:
         """Return the texts' vectors. Raises also EndpointChanged, and RequestFailed for a text that the server
         refuses."""
-        tasks = [asyncio.create_task(self._embed(batch, interactive)) for batch in _batches(texts)]
+        tasks = [
+            asyncio.create_task(self._embed(batch, interactive))
+            for batch in packed(texts, len, limit=_BATCH_CHARACTERS, most=BATCH_TEXTS)
+        ]
         try:
             done = await asyncio.gather(*tasks)
         finally:
@@ -223,7 +227,7 @@ class RemoteRunner:
         if any(not 0 <= value <= 1 for value in values.values()):
             self._server.has_logits = True
         scores = [values[number] for number in range(len(documents))]
-        return [_sigmoid(score) if self._server.has_logits else score for score in scores], (
+        return [sigmoid(score) if self._server.has_logits else score for score in scores], (
             usage.total_tokens if usage else 0
         )
 
@@ -319,20 +323,3 @@ def _finish(reason: str | None) -> Literal["stop", "length"] | None:
     if reason is None:
         return None
     return "length" if reason == "length" else "stop"
-
-
-def _sigmoid(logit: float) -> float:
-    return 1 / (1 + math.exp(-max(min(logit, 60.0), -60.0)))
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if batch and (len(batch) == BATCH_TEXTS or size + len(text) > _BATCH_CHARACTERS):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text)
-    if batch:
-        yield batch

@@ -7,7 +7,7 @@ import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from gnod.models.encoder import unit
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+T = TypeVar("T")
 Matrix = NDArray[np.float32]
 Rest = Callable[[float], None]
 """Called after each computation that nobody waits for, with its seconds; returns when the next one may begin."""
@@ -232,3 +233,23 @@ def half(room: int) -> int:
 def sigmoid(value: float) -> float:
     """Return the logistic function, without overflow."""
     return 0.5 * (1 + math.tanh(value / 2))
+
+
+def packed(items: Iterable[T], length: Callable[[T], int], *, limit: int, most: int) -> Iterator[list[T]]:
+    """Yield the items that go together, in their order: at most `limit` of their lengths, and `most` of them. An item
+    over the limit goes alone.
+
+    >>> list(packed(["aaaa", "aa", "a", "a"], len, limit=3, most=9))
+    [['aaaa'], ['aa', 'a'], ['a']]
+    """
+    pack: list[T] = []
+    used = 0
+    for item in items:
+        size = length(item)
+        if pack and (used + size > limit or len(pack) == most):
+            yield pack
+            pack, used = [], 0
+        pack.append(item)
+        used += size
+    if pack:
+        yield pack

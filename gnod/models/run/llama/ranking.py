@@ -13,10 +13,10 @@ from pathlib import Path
 from threading import Lock
 
 from gnod.errors import InferenceFailed, ModelRejected
-from gnod.models.run.engines import NO_HEAD, CrossEncoderPrompts, PairRanker, Stop, half, sigmoid
+from gnod.models.run.engines import NO_HEAD, CrossEncoderPrompts, PairRanker, Stop, half, packed, sigmoid
 from gnod.models.run.gguf_header import read_header
 from gnod.models.run.llama import library
-from gnod.models.run.llama.lane import STEP_TOKENS, Lane, Stopped, packed
+from gnod.models.run.llama.lane import MAX_PARTS, STEP_TOKENS, Lane, Stopped
 from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.llama.tokenization import MarkedText, tokenization
 from gnod.models.run.messages import ModelSpec
@@ -78,7 +78,8 @@ class _EncoderRanker(PairRanker):
         llama_cpp.llama_model_free(self._model)
 
     def _read(self, opening: Sequence[int], rests: Iterable[Sequence[int]], stop: Stop) -> Iterator[tuple[float, int]]:
-        for pack in packed(([*opening, *rest] for rest in rests), len):
+        pairs = ([*opening, *rest] for rest in rests)
+        for pack in packed(pairs, len, limit=STEP_TOKENS, most=MAX_PARTS):
             try:
                 logits = self._lane.submit(partial(self._lane.run, pack, stop)).result()
             except Stopped:
