@@ -5,26 +5,25 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
+from gnod.models.encoder import Matrix
 from gnod.models.remote.connection import NotThere, RequestRefused
 from gnod.models.remote.server import BATCH_TEXTS, FIXED_TEXT, Server
 from gnod.models.run.engines import packed, sigmoid
-from gnod.models.run.inference import RequestFailed
+from gnod.models.run.inference import OnChunk, RequestFailed
 from gnod.models.run.messages import (
     DocumentScored,
     Generate,
     Measure,
     ModelSpec,
     Rank,
-    ResultChunk,
     RoomMeasured,
     StreamedWork,
     TextGenerated,
@@ -47,9 +46,6 @@ _PASSAGES = (
 )
 # These fields constrain the output if the server supports them. A server that refuses them is asked again without them.
 _OPTIONAL = ("grammar", "stream_options", "seed")
-
-OnChunk = Callable[[ResultChunk], None]
-Matrix = NDArray[np.float32]
 
 
 # What servers send: OpenAI's embeddings and chat, and `/rerank` as in llama-server, vLLM, TEI and Infinity.

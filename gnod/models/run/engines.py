@@ -10,16 +10,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnod.errors import InferenceFailed, ModelRejected
-from gnod.models.encoder import unit
+from gnod.models.encoder import Matrix, unit
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 T = TypeVar("T")
-Matrix = NDArray[np.float32]
 Rest = Callable[[float], None]
 """Called after each computation that nobody waits for, with its seconds; returns when the next one may begin."""
 

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from gnod.errors import ModelCorrupt
 
-MAGIC = b"GGUF"
 _LIMIT_S = 60.0
 
 

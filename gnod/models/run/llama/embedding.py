@@ -14,8 +14,8 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 
-from gnod.models.encoder import unit
-from gnod.models.run.engines import Matrix, Rest, TextEmbedder, packed
+from gnod.models.encoder import Matrix, unit
+from gnod.models.run.engines import Rest, TextEmbedder, packed
 from gnod.models.run.llama import library
 from gnod.models.run.llama.lane import MAX_PARTS, STEP_TOKENS, Lane
 from gnod.models.run.llama.library import llama_cpp

@@ -9,16 +9,15 @@ from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.encoder import Matrix
 from gnod.models.run.engines import Stop
 from gnod.models.run.llama import library
 from gnod.models.run.llama.library import llama_cpp
 
 T = TypeVar("T")
-Matrix = NDArray[np.float32]
 
 # The tokens in one step of the model. Larger steps are not faster.
 STEP_TOKENS = 256

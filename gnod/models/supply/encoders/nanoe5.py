@@ -13,8 +13,9 @@ from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import Unigram
 
 from gnod.errors import ModelCorrupt
+from gnod.models.encoder import Matrix
 from gnod.models.files import size_of
-from gnod.models.supply.encoders.bert import Bert, Matrix
+from gnod.models.supply.encoders.bert import Bert
 
 _MAGIC = b"E5S1"
 _VERSION = 1
