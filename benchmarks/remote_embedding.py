@@ -31,9 +31,8 @@ import psutil
 from gnod.evaluate.dataset import CorpusDocument, Dataset
 from gnod.evaluate.index import COLLECTION, temporary_index
 from gnod.evaluate.models import EvaluationModels
-from gnod.models.embedding_profiles import EmbeddingText, apply_document_template, profile_of
+from gnod.models.embedding_profiles import EmbeddingText, apply_document_template, cut, profile_of
 from gnod.models.files import ModelFiles
-from gnod.models.pieces import cut
 from gnod.store.vectors import vectors
 from gnod.tuning.experiment import embed_all
 

@@ -37,7 +37,7 @@ from gnod.analysis.terms import VERSION
 from gnod.bm25 import idf
 from gnod.config.shared_addresses import parse
 from gnod.ingest.text.document_terms import terms_of
-from gnod.models.pieces import cut
+from gnod.models.embedding_profiles import cut
 from gnod.shared.engine import (
     FORMAT,
     CollectionHeader,

@@ -8,7 +8,6 @@ from pathlib import Path
 from benchmarks.nearest import Maker, like_real, of_sentences
 from benchmarks.throwaway import Throwaway
 from gnod.config.model import Config, ModelsConfig
-from gnod.models.requested_models import uri_for
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import vectors
@@ -46,7 +45,7 @@ def embed(daemon: Throwaway, collection: str) -> int:
 
 def store(database: Database, collection: str) -> int:
     """Store a vector of the preset's model for every chunk. Returns their number."""
-    uri = uri_for(Config(models=ModelsConfig(preset="mini")), "embed")
+    uri = Config(models=ModelsConfig(preset="mini")).model_for("embed")
     assert uri is not None
     make, last, count = maker(1), "", 0
 

@@ -26,7 +26,7 @@ from pathlib import Path
 import psutil
 
 from gnod import folders, paths
-from gnod.models import uris
+from gnod.config import model_uris
 from gnod.models.files import ModelFiles
 from gnod.presets import PRESETS
 
@@ -117,7 +117,7 @@ def _link_model(place: Path) -> None:
     assert uri
     found = ModelFiles(paths.resolve(folders.DEFAULT_INDEX).models_dir).find(uri)
     if found:
-        folder = place / "cache" / "models" / uris.folder_name(uris.parse(uri))
+        folder = place / "cache" / "models" / model_uris.folder_name(model_uris.parse(uri))
         folder.mkdir(parents=True)
         for file in found.path.parent.iterdir():
             (folder / file.name).symlink_to(file)

@@ -26,8 +26,8 @@ import gnod.models
 from gnod.models import readability
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.readability import Readability
-from gnod.models.run.embedder import Embedder
 from gnod.models.run.inference import Inference
+from gnod.models.run.roles import Embedder
 from gnod.models.supply.encoders import repository
 from tests.models import gguf_replicas
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from hashlib import sha256
 
-from gnod.models.run.generator import Message
+from gnod.models.run.roles import Message
 
 # An upper limit for the tokens of the rules and of the text around the sources.
 TOKENS = 450

@@ -14,16 +14,14 @@ from typing import Literal, NamedTuple, TypeVar
 
 from gnod.answers.nearness import NONSENSE, Floats
 from gnod.answers.quoting import QuoteDependencies
+from gnod.config import model_uris
 from gnod.configured.egress_gate import EgressPolicy
-from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.embedding_models import EmbeddingService, ReadabilityService
 from gnod.configured.models import ModelFactory, ModelService
-from gnod.configured.readability import ReadabilityService
 from gnod.errors import GnoError
-from gnod.models import uris
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.readability import Readability
-from gnod.models.run.generator import Generator
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Generator, Reranker
 from gnod.search.expansion.expander import Expander, Writing
 from gnod.search.hybrid.across_indexes import Source
 from gnod.search.hybrid.budget import Backoff, Embed, ThroughputEstimate, ahead
@@ -153,12 +151,12 @@ class ConfiguredModels:
             return NotCalled("no_model", error.message)
         if size is None or is_capable(size):
             return generator
-        return NotCalled("model_too_small", _too_small(uris.short_name(uris.parse(uri)), size))
+        return NotCalled("model_too_small", _too_small(model_uris.short_name(model_uris.parse(uri)), size))
 
     async def _seen(self, read: Read, collections: Sequence[str]) -> list[str]:
         """Return the collections in a snapshot, some of which may be gone from the config; empty if some are named, or
         if no server runs a model."""
-        asks_servers = any(uris.endpoint_of(use.uri) for use in self._models.uses())
+        asks_servers = any(model_uris.endpoint_of(use.uri) for use in self._models.uses())
         return await read(_collections) if asks_servers and not collections else []
 
     def _model(

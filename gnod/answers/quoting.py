@@ -15,7 +15,7 @@ from gnod.answers.confidence import Confidence, assess
 from gnod.answers.nearness import EmbeddedQuestion, Floats
 from gnod.answers.quotes import Collected, ScoredQuote, ScoredUnit
 from gnod.models.embedding_profiles import EmbeddingText
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Reranker
 from gnod.search.hybrid.budget import MARGIN_S, RerankPlan, Stage, StageSkipped, ThroughputEstimate, TimeBudget
 from gnod.search.hybrid.reranking import rerank_within_budget
 from gnod.search.hybrid.stages import HybridResult

@@ -25,7 +25,7 @@ from gnod.answers.quoting import Quoted
 from gnod.answers.verification import Stance
 from gnod.errors import InvalidParams
 from gnod.freshness.read_your_writes import FreshnessReport
-from gnod.models.run.generator import GeneratedText, Generator
+from gnod.models.run.roles import GeneratedText, Generator
 from gnod.search.correction.query_correction import WordCorrection
 from gnod.search.hits import Copies
 from gnod.search.hybrid.budget import Stage, milliseconds_since, stage

@@ -16,7 +16,6 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from gnod.background import throttling
-from gnod.background.embedding_barrier import BacklogBarrier
 from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.errors import EndpointChanged, EndpointFailed, GnoError, ModelCorrupt, ModelNotPulled, ModelRejected
@@ -110,7 +109,8 @@ class Backlog:
         self._uri: str | None = None
         self._pending = self._done = self._failed = 0
         self._pace: deque[tuple[float, int]] = deque()
-        self._barrier = BacklogBarrier(database.read)
+        # The newest chunk of each `catch_up`. While there are any, the oldest chunks are embedded first.
+        self._catching_up: list[tuple[int, asyncio.Future[None]]] = []
         self._reported = self.state()
         configuration.changed.connect(lambda _: self.config_changed())
         model_installed.connect(self.model_installed)
@@ -146,8 +146,20 @@ class Backlog:
         return self.state()
 
     async def catch_up(self) -> None:
-        """Return when the chunks that are pending now are embedded, or the work is blocked."""
-        await self._barrier.wait(lambda: asyncio.shield(self.request()))
+        """Return when the chunks that are pending now are embedded, or the work is blocked. New chunks may arrive all
+        the time, so an empty backlog may never come."""
+        last = await self._database.read(vectors.last_arrival)
+        ended = asyncio.shield(self.request())
+        if last == 0:  # nothing is pending, or no model has embedded anything yet
+            await ended
+            return
+        waiting = (last, asyncio.get_running_loop().create_future())
+        self._catching_up.append(waiting)
+        try:
+            await asyncio.wait({waiting[1], ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            ended.cancel()
+            self._catching_up.remove(waiting)
 
     async def pause(self) -> None:
         """Stop after the present step, until `resume`, even across restarts."""
@@ -294,17 +306,24 @@ class Backlog:
             self._check_blocked()
             if self._is_recount_due:
                 await self._count(left)
-            step = await run.step(oldest_first=self._barrier.is_awaited)
+            step = await run.step(oldest_first=bool(self._catching_up))
             if step is None:
                 break
             self._note(step)
-            if self._barrier.is_awaited:
-                await self._barrier.update(run)
+            if self._catching_up:
+                await self._release(run)
         self._failed = await self._database.read(lambda c: vectors.count_failed(c, run.uri))
         behind = [name for name in run.collections if self._embedding.served().get(name) != run.uri]
         wanted = self._embedding.wanted()
         if complete := [name for name in behind if wanted.get(name) == run.uri]:
             await self._embedding.serve(complete, run.uri)
+
+    async def _release(self, run: EmbeddingRun) -> None:
+        """Complete each `catch_up` whose chunks this run has embedded."""
+        oldest = await self._database.read(lambda c: vectors.first_arrival(c, run.uri, run.collections))
+        for last, done in self._catching_up:
+            if (oldest is None or oldest > last) and not done.done():
+                done.set_result(None)
 
     def _check_blocked(self) -> None:
         if self._is_superseded:

@@ -11,10 +11,10 @@ from functools import partial
 
 from gnod.background import throttling
 from gnod.background.embedding_backlog import Backlog, BacklogState
+from gnod.config.model_uris import endpoint_of
 from gnod.configured.embedding_models import EmbeddingService
 from gnod.errors import GnoError, NotEmbedded
 from gnod.ingest.workers.pool import WorkerPool
-from gnod.models.uris import endpoint_of
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.tables import learned_factors

@@ -2,21 +2,23 @@
 
 The tree is built from the parser's events, not from constructed Python values: so nothing in a file can run code, an
 alias stays one reference however often it is used, and an edit can change a few characters and leave the rest of the
-file, including comments and quoting, as the user wrote it.
+file, including comments and quoting, as the user wrote it. Plain values follow the core schema of YAML 1.2, as GNO
+reads them: `no` is a string, not false.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
 from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.reader import ReaderError
 
 from gnod.config.faults import FaultReport, quoted
-from gnod.config.nodes import Kind, YamlDocument, YamlNode, value_of
+from gnod.errors import ConfigInvalid
 
 MAX_DEPTH = 64
 
@@ -32,20 +34,80 @@ _COLON = "\ue000"
 
 _SHORT = 40
 
+_CORE = "tag:yaml.org,2002:"
+_NULLS = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS = {word: word.lower() == "true" for word in ("true", "True", "TRUE", "false", "False", "FALSE")}
+_INTEGER = re.compile(r"[-+]?[0-9][0-9_]*|0o[0-7]+|0x[0-9a-fA-F]+")
+_FLOAT = re.compile(
+    r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
+)
+# The Python types of the core schema's tags. A value of another type makes the tag a fault.
+_TAGS: dict[str, tuple[type, ...]] = {
+    "int": (int,),
+    "float": (int, float),
+    "bool": (bool,),
+    "null": (type(None),),
+}
+
+# No number that a setting accepts is longer, and int() raises an exception for 4,300 digits.
+_LONGEST_NUMBER = 40
+
+Kind = Literal["scalar", "sequence", "mapping", "alias"]
+
+Value = None | bool | int | float | str
+
+
+class Opaque(msgspec.Struct, frozen=True):
+    """A scalar with a tag that means nothing to gnod, such as `!!python/name`."""
+
+    tag: str
+
+
+class YamlNode(msgspec.Struct, kw_only=True, eq=False):
+    """One value. `start` and `end` index the text; `end` excludes blanks and comments after it.
+
+    `children` are a sequence's items, a mapping's keys and values in turn, or the node of an alias.
+    """
+
+    kind: Kind
+    start: int
+    end: int
+    line: int
+    column: int
+    tag: str | None = None
+    text: str = ""
+    style: str = ""
+    flow: bool = False
+    children: list[YamlNode] = []
+
+    @property
+    def target(self) -> YamlNode:
+        return self.children[0] if self.kind == "alias" else self
+
+    @property
+    def entries(self) -> list[tuple[YamlNode, YamlNode]]:
+        return list(zip(self.children[::2], self.children[1::2], strict=True))
+
+
+class YamlDocument(msgspec.Struct, kw_only=True, eq=False):
+    """`root` is None for a file without content; new top-level text goes to `end`."""
+
+    text: str
+    root: YamlNode | None
+    end: int
+
 
 def parse(text: str, report: FaultReport) -> YamlDocument:
-    """Return the tree of `text`, empty when it is not YAML. Faults, including duplicate keys, go to the report."""
-    builder = _Builder(text)
+    """Return the tree of `text`. Duplicate keys go to the report. Raises ConfigInvalid when it is not YAML."""
+    builder = _Builder(text, report)
     readable = text if _COLON in text else _BARE_SCOPE.sub(rf"\1{_COLON}", text)
     try:
         for event in YAML(typ="safe", pure=True).parse(readable):
             builder.take(event)
-    except _RejectedError as rejected:
-        report.fault(rejected.line, "", str(rejected))
-        return YamlDocument(text=text, root=None, end=0)
+    except ConfigInvalid:
+        raise
     except Exception as error:  # broken input makes ruamel raise ValueError, AssertionError, AttributeError and others
-        report.fault(*_syntax_fault(error, text))
-        return YamlDocument(text=text, root=None, end=0)
+        raise report.rejection(*_syntax_fault(error, text)) from None
     if builder.root is not None:
         for key, where in _duplicates(builder.root, ""):
             report.fault(key.line, where, f"the key {quoted(key.text)} is given twice in the same mapping")
@@ -74,19 +136,14 @@ def _duplicates(node: YamlNode, where: str) -> Iterator[tuple[YamlNode, str]]:
             yield from _duplicates(value, path)
 
 
-class _RejectedError(Exception):
-    def __init__(self, line: int, message: str) -> None:
-        super().__init__(message)
-        self.line = line
-
-
 class _Builder:
-    """Turns events into nodes, one at a time."""
+    """Turns events into nodes, one at a time. Raises ConfigInvalid."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, report: FaultReport) -> None:
         self.root: YamlNode | None = None
         self.end = len(text)
         self._text = text
+        self._report = report
         self._open: list[YamlNode] = []
         self._anchors: dict[str, YamlNode] = {}
         self._values = 0
@@ -97,7 +154,7 @@ class _Builder:
             case "DocumentStartEvent":
                 self._documents += 1
                 if self._documents > 1:
-                    raise _RejectedError(
+                    raise self._report.rejection(
                         event.start_mark.line + 1, "only one YAML document is allowed ('---' starts another)"
                     )
             case "DocumentEndEvent" if event.explicit:
@@ -117,7 +174,7 @@ class _Builder:
         mark = event.start_mark
         self._values += 1
         if self._values > MAX_VALUES:
-            raise _RejectedError(mark.line + 1, f"the file has more than {MAX_VALUES:,} values")
+            raise self._report.rejection(mark.line + 1, f"the file has more than {MAX_VALUES:,} values")
         raw = self._text[mark.index : event.end_mark.index]
         tag = getattr(event, "tag", None)
         node = YamlNode(
@@ -157,14 +214,14 @@ class _Builder:
     def _add_alias(self, event: Any) -> None:
         target = self._anchors.get(event.anchor)
         if target is None:
-            raise _RejectedError(
+            raise self._report.rejection(
                 event.start_mark.line + 1, f"not valid YAML: the anchor {quoted(event.anchor)} is not defined"
             )
         self._add(event, "alias").children.append(target)
 
     def _start(self, event: Any, kind: Kind) -> None:
         if len(self._open) >= MAX_DEPTH:
-            raise _RejectedError(event.start_mark.line + 1, f"nested more than {MAX_DEPTH} levels deep")
+            raise self._report.rejection(event.start_mark.line + 1, f"nested more than {MAX_DEPTH} levels deep")
         self._open.append(self._add(event, kind))
 
     def _finish(self, event: Any) -> None:
@@ -175,7 +232,7 @@ class _Builder:
             node.end = node.children[-1].end
 
 
-def _syntax_fault(error: Exception, text: str) -> tuple[int | None, str, str]:
+def _syntax_fault(error: Exception, text: str) -> tuple[int | None, str]:
     line: int | None = None
     problem = str(error)
     if isinstance(error, MarkedYAMLError):
@@ -187,4 +244,50 @@ def _syntax_fault(error: Exception, text: str) -> tuple[int | None, str, str]:
         problem = f"the character U+{ord(text[error.position]):04X} is not allowed"
     problem = " ".join(problem.split())[:200] or type(error).__name__
     hint = " (indent with spaces, not tabs)" if "\\t" in problem else ""
-    return line, "", f"not valid YAML: {problem}{hint}"
+    return line, f"not valid YAML: {problem}{hint}"
+
+
+def value_of(node: YamlNode) -> Value | Opaque:
+    """Return the plain value of a scalar."""
+    tag = (node.tag or "").removeprefix(_CORE)
+    if tag in ("str", "!") or (not tag and node.style):
+        return node.text
+    value = _resolve(node.text)
+    if not tag or isinstance(value, _TAGS.get(tag, ())):
+        return value
+    return Opaque(node.tag or "")
+
+
+def is_null(node: YamlNode) -> bool:
+    return node.target.kind == "scalar" and value_of(node.target) is None
+
+
+def describe(node: YamlNode) -> str:
+    """Name a value for a person: "the number 5", "a list"."""
+    node = node.target
+    if node.tag and node.tag.removeprefix(_CORE) not in ("map", "seq", "str", "!", *_TAGS):
+        return f"a value tagged {quoted(node.tag.replace(_CORE, '!!'))}"
+    if node.kind != "scalar":
+        return {"sequence": "a list", "mapping": "a mapping"}[node.kind]
+    value = value_of(node)
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return f"the number {node.text[:_LONGEST_NUMBER]}"
+    return f"the string {quoted(node.text)}"
+
+
+def _resolve(text: str) -> Value:
+    if text in _NULLS:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if len(text) > _LONGEST_NUMBER and text[:1] in "+-.0123456789":
+        return float("inf") if _INTEGER.fullmatch(text) or _FLOAT.fullmatch(text) else text
+    if _INTEGER.fullmatch(text):
+        return int(text, 0) if text[:2] in ("0o", "0x") else int(text.replace("_", ""))
+    if _FLOAT.fullmatch(text):
+        return float(re.sub(r"\.(inf|nan)\Z", r"\1", text.lower()))
+    return text

@@ -14,7 +14,8 @@ from typing import TypeVar
 
 from msgspec.structs import asdict, replace
 
-from gnod.config import splice, storage
+from gnod.config import model_uris, splice, storage
+from gnod.config.document import YamlDocument, is_null
 from gnod.config.faults import FaultReport, did_you_mean
 from gnod.config.load import parse_text, read_text
 from gnod.config.model import (
@@ -27,7 +28,6 @@ from gnod.config.model import (
     parse_scope,
     settings_of,
 )
-from gnod.config.nodes import YamlDocument, is_null
 from gnod.config.schema import ROLE_ALIASES, normalise_extension
 from gnod.errors import (
     CollectionExists,
@@ -35,6 +35,7 @@ from gnod.errors import (
     ConfigInvalid,
     ContextExists,
     ContextNotFound,
+    InvalidModelUri,
     SearchNotFound,
 )
 from gnod.types import SCHEME, check_collection_name
@@ -313,8 +314,15 @@ def _replaced(items: tuple[T, ...], before: T, after: T) -> tuple[T, ...]:
 def _as_loaded(collection: CollectionConfig) -> CollectionConfig:
     """Return the collection as it will be after reading the file; an invalid value stays unchanged."""
     include = dict.fromkeys(normalise_extension(written) or written for written in collection.include)
-    models = {ROLE_ALIASES.get(role, role): uri for role, uri in collection.models.items()}
+    models = {ROLE_ALIASES.get(role, role): _canonical(uri) for role, uri in collection.models.items()}
     return replace(collection, include=tuple(include), models=models)
+
+
+def _canonical(uri: str) -> str:
+    try:
+        return str(model_uris.parse(uri))
+    except InvalidModelUri:
+        return uri
 
 
 def _renamed(scope: str, old: str, new: str) -> str:

@@ -12,6 +12,8 @@ from gnod.errors import ConfigInvalid
 
 # A list of aliases can repeat one fault a million times. Further faults are only counted.
 MAX_LISTED = 200
+# Validation looks at this many values in total. Aliases let a short file mean a huge one, and no real file comes near.
+MAX_VISITS = 100_000
 
 _MAX_QUOTED = 60
 
@@ -25,13 +27,20 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultReport:
-    """Collects the faults and warnings of one file."""
+    """Collects the faults and warnings of one file, and counts what validation looks at."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._faults: list[Fault] = []
         self._warnings: list[Fault] = []
         self._unlisted = {"faults": 0, "warnings": 0}
+        self._visits_left = MAX_VISITS
+
+    def count_visit(self) -> None:
+        """Raise ConfigInvalid when validation has looked at too many values."""
+        self._visits_left -= 1
+        if self._visits_left < 0:
+            raise self.rejection(None, f"its aliases and merges stand for more than {MAX_VISITS:,} values")
 
     def fault(self, line: int | None, where: str, message: str) -> None:
         self._add(self._faults, "faults", Fault(line=line, where=where, message=message))
@@ -46,10 +55,18 @@ class FaultReport:
 
     def raise_faults(self) -> None:
         """Raise ConfigInvalid that names every fault, one a line in the file's order, if there is any."""
-        if faults := sorted(self._faults, key=_line):
-            listed = [msgspec.structs.asdict(fault) for fault in faults]
-            message = "\n".join(self._lines(faults, "faults"))
-            raise ConfigInvalid(message, {"faults": listed, "file": str(self.path)})
+        if self._faults:
+            raise self._invalid()
+
+    def rejection(self, line: int | None, message: str) -> ConfigInvalid:
+        """Return the error for a file that cannot be read further."""
+        self.fault(line, "", message)
+        return self._invalid()
+
+    def _invalid(self) -> ConfigInvalid:
+        faults = sorted(self._faults, key=_line)
+        listed = [msgspec.structs.asdict(fault) for fault in faults]
+        return ConfigInvalid("\n".join(self._lines(faults, "faults")), {"faults": listed, "file": str(self.path)})
 
     def warnings(self) -> tuple[str, ...]:
         return tuple(self._lines(sorted(self._warnings, key=_line), "warnings"))

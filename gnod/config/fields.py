@@ -12,12 +12,9 @@ from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
+from gnod.config.document import Opaque, Value, YamlNode, describe, is_null, value_of
 from gnod.config.faults import FaultReport, did_you_mean
 from gnod.config.model import Setting
-from gnod.config.nodes import Opaque, Value, YamlNode, describe, is_null, value_of
-
-# Validation looks at this many values in total. Aliases let a short file mean a huge one, and no real file comes near.
-MAX_VISITS = 100_000
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,30 +29,13 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
     foreign: frozenset[str] = frozenset()
 
 
-class TooManyVisitsError(Exception):
-    """The file's aliases mean more than MAX_VISITS values."""
-
-
-class Visits:
-    """Counts what validation looks at, over the whole file."""
-
-    def __init__(self) -> None:
-        self._left = MAX_VISITS
-
-    def spend(self) -> None:
-        self._left -= 1
-        if self._left < 0:
-            raise TooManyVisitsError
-
-
 class Fields:
     """The entries of one mapping. A getter returns its default where the key is absent, empty or faulty."""
 
-    def __init__(self, report: FaultReport, visits: Visits, node: YamlNode, where: str, keys: Keys) -> None:
+    def __init__(self, report: FaultReport, node: YamlNode, where: str, keys: Keys) -> None:
         self.where = where
         self.line = node.line
         self._report = report
-        self._visits = visits
         self._unknown: list[str] = []
         self._written: dict[str, str] = {}
         self._values: dict[str, YamlNode] = {}
@@ -131,12 +111,12 @@ class Fields:
     def mapping(self, key: str, keys: Keys) -> Fields | None:
         if not self.has(key):
             return None
-        return mapping(self._report, self._visits, self._values[key], self.path(key), keys)
+        return mapping(self._report, self._values[key], self.path(key), keys)
 
     def mappings(self, key: str, keys: Keys) -> Iterator[Fields]:
         """Yield the items of a list of mappings; an item of another kind is a fault and left out."""
         for index, item in enumerate(self._items(key, "mappings")):
-            if fields := mapping(self._report, self._visits, item, f"{self.path(key)}[{index}]", keys):
+            if fields := mapping(self._report, item, f"{self.path(key)}[{index}]", keys):
                 yield fields
 
     def choice(self, key: str, options: Sequence[str]) -> str | None:
@@ -207,7 +187,7 @@ class Fields:
 
     def _counted(self, nodes: Sequence[YamlNode]) -> Iterator[YamlNode]:
         for node in nodes:
-            self._visits.spend()
+            self._report.count_visit()
             yield node
 
     def _entries(self, node: YamlNode) -> Iterator[tuple[YamlNode, YamlNode, bool]]:
@@ -216,7 +196,7 @@ class Fields:
         while pending:
             merged: list[YamlNode] = []
             for key, value in pending.pop(0).entries:
-                self._visits.spend()
+                self._report.count_visit()
                 if key.kind == "scalar" and key.text == "<<" and not key.style:
                     merged += self._merge_sources(value)
                 else:
@@ -259,9 +239,9 @@ class Fields:
         self._report.warn(key.line, f"{self.where}.{name[:60]}".lstrip("."), message)
 
 
-def mapping(report: FaultReport, visits: Visits, node: YamlNode, where: str, keys: Keys) -> Fields | None:
+def mapping(report: FaultReport, node: YamlNode, where: str, keys: Keys) -> Fields | None:
     """Return the fields of `node`; None, and a fault, when it is not a mapping."""
     if node.target.kind != "mapping" or describe(node) != "a mapping":
         report.fault(node.line, where, f"expected a mapping, got {describe(node)}")
         return None
-    return Fields(report, visits, node, where, keys)
+    return Fields(report, node, where, keys)

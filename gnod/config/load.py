@@ -7,11 +7,9 @@ from pathlib import Path
 
 import msgspec
 
-from gnod.config.document import parse
+from gnod.config.document import YamlDocument, parse
 from gnod.config.faults import FaultReport
-from gnod.config.fields import MAX_VISITS, TooManyVisitsError
 from gnod.config.model import Config
-from gnod.config.nodes import YamlDocument
 from gnod.config.schema import read_config
 
 MAX_BYTES = 4 * 1024 * 1024
@@ -68,9 +66,6 @@ def parse_text(text: str, path: Path) -> tuple[YamlDocument, LoadedConfig]:
     document = parse(text.removeprefix("\ufeff"), report)
     config = Config()
     if document.root:
-        try:
-            config = read_config(document.root, report, path.parent.absolute())
-        except TooManyVisitsError:
-            report.fault(None, "", f"its aliases and merges stand for more than {MAX_VISITS:,} values")
+        config = read_config(document.root, report, path.parent.absolute())
     report.raise_faults()
     return document, LoadedConfig(config=config, warnings=report.warnings())

@@ -18,7 +18,7 @@ import msgspec
 from gnod.config.faults import did_you_mean
 from gnod.egress import Scope
 from gnod.errors import CollectionNotFound, InvalidReference
-from gnod.presets import MODEL_ROLES
+from gnod.presets import MODEL_ROLES, ModelRole, models_of
 from gnod.types import COLLECTION_NAME, SCHEME, parse_uri
 
 DEFAULT_EXCLUDES = (
@@ -51,7 +51,8 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A folder to index.
 
     `path` is absolute; the folder may be missing (an unmounted drive). `include` holds extensions in lower case with
-    their dot; empty means all supported formats. `models` maps some of MODEL_ROLES to URIs.
+    their dot; empty means all supported formats. `models` maps some of MODEL_ROLES to addresses, in the form of
+    model_uris.
     """
 
     name: Annotated[str, setting("Lower-case letters, digits, `-` and `_`, at most 64.")]
@@ -177,7 +178,8 @@ def _role(role: str, gno: str | None = None) -> msgspec.Meta:
 
 
 class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`preset`: one of PRESETS, or NO_PRESET. A role: the address of its model, NO_MODEL, or None for the preset's."""
+    """`preset`: one of PRESETS, or NO_PRESET. A role: the address of its model in the form of model_uris, NO_MODEL, or
+    None for the preset's."""
 
     preset: Annotated[
         str,
@@ -240,6 +242,14 @@ class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
     query: Annotated[str, setting("The query with its fields, such as `tag:work status:open`.")]
 
 
+class Use(NamedTuple):
+    """One model that the config asks for. `collection`: that has its own model; None: all others."""
+
+    uri: str
+    role: ModelRole
+    collection: str | None = None
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """The whole file. Names of collections, with those that are attached, and of searches are unique; a context may
     name a collection that does not exist."""
@@ -278,6 +288,23 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
     def is_attached(self, name: str) -> bool:
         return any(attached.name == name for attached in self.attached)
+
+    def model_for(self, role: str, collection: str | None = None) -> str | None:
+        """Return the address of the model for `role`: the collection's own, else that of `models`, else of the preset.
+        None: no model."""
+        for known in self.collections:
+            if known.name == collection and role in known.models:
+                return known.models[role]
+        own: str | None = getattr(self.models, role)
+        if own is None:
+            return models_of(self.models.preset)[role]
+        return None if own == NO_MODEL else own
+
+    def model_uses(self) -> list[Use]:
+        """Return every model that the config asks for: for all in the order of the roles, then the collections'."""
+        shared = [Use(uri, role) for role in MODEL_ROLES if (uri := self.model_for(role))]
+        own = [(known, role) for known in self.collections for role in MODEL_ROLES if role in known.models]
+        return shared + [Use(known.models[role], role, known.name) for known, role in own]
 
     def viewer(self, path: str, mime: str) -> list[str]:
         """Return the command of the first viewer for such a file; empty if there is none."""

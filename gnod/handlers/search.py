@@ -18,7 +18,7 @@ from gnod.handlers.wire_types import filters_of
 from gnod.protocol import search as wire
 from gnod.protocol.base import NoParams, ProgressValue, copied
 from gnod.rpc.dispatcher import Call, Handler, named
-from gnod.search.fields import reading, syntax
+from gnod.search.fields import reading
 from gnod.search.hybrid.stages import HybridSettings, OnStage
 from gnod.search.query.parsing import parse_query
 from gnod.search.results import SearchRequest
@@ -63,7 +63,7 @@ def handlers(searches: SearchService, configuration: Configuration, database: Da
             raise InvalidName(f"{params.name!r} is not a valid name: use lower-case letters, digits, '-' and '_'")
         configuration.check_known(params.collections)
         filters_of(params)
-        if unsayable := [name for name in params.fields if syntax.names(f"{name}:x") != {name.lower()}]:
+        if unsayable := [name for name in params.fields if reading.names(f"{name}:x") != {name.lower()}]:
             raise InvalidParams(f"a query cannot name the field {unsayable[0]!r}: save the search without this filter")
         query = " ".join(filter(None, (params.query.strip(), _as_fields(params))))
         found = await reading.read_in(database.read, query)

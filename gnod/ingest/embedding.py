@@ -12,10 +12,9 @@ from functools import partial
 from typing import NamedTuple, TypeVar
 
 from gnod.ingest.text.outline import outline
-from gnod.models.embedding_profiles import FEW_SENTENCES, EmbeddingText
-from gnod.models.pieces import cut
-from gnod.models.run.embedder import Embedder
+from gnod.models.embedding_profiles import FEW_SENTENCES, EmbeddingText, cut
 from gnod.models.run.inference import RequestFailed
+from gnod.models.run.roles import Embedder
 from gnod.store.database import Database
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vectors import PendingChunk, StoredPiece

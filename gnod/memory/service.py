@@ -28,8 +28,7 @@ from gnod.memory.recalling.recall import Recalled
 from gnod.memory.records import Vector
 from gnod.memory.transactions import EmbeddedTexts
 from gnod.memory.validity import TimeSpan
-from gnod.models.run.embedder import Embedder
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Embedder, Reranker
 from gnod.search.hybrid.budget import ThroughputEstimate
 from gnod.store.database import Database
 from gnod.store.memory import memories as table

@@ -2,6 +2,9 @@
 
 A repository states it in its files (`stated`). A GGUF file does not: then its name decides, by the models' own cards
 (`profile_of`). An unknown model gets no prompts.
+
+The shorter a text, the more specific its vector. Small models were trained on a few sentences, and a document ranks by
+its best piece, so long chunks lose nothing when they are cut (docs/adr/0013).
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from gnod.models import uris
-from gnod.models.uris import Endpoint, HubFile, HubQuant, HubRepository, LocalFile, WheelFile
+from gnod.config import model_uris
+from gnod.config.model_uris import Endpoint, HubFile, HubQuant, HubRepository, LocalFile, WheelFile
 
 
 class EmbeddingText(NamedTuple):
@@ -77,6 +80,12 @@ _DOCUMENT = ("document", "passage", "retrieval.passage", "Retrieval-document", "
 # Boundaries between words of a name: "E5_base", "multilingualE5".
 _BREAK = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 
+# The best boundary comes first.
+_BOUNDARIES = tuple(
+    re.compile(pattern) for pattern in (r"\n\n", r"[.!?…]['\"”’)\]]*\s+|[。！？]|[।॥]\s*", r"\n", r"\s+")
+)
+_SHORTEST = 0.5
+
 
 def profile_of(uri: str) -> Profile:
     """Return the profile of the model, by the names of its repository or package and of its file. Raises
@@ -124,7 +133,7 @@ def _known(uri: str) -> Profile | None:
 
 def _names(uri: str) -> list[str]:
     """Return what names the model itself: no directory, no organisation, no version, no quantisation."""
-    match uris.parse(uri):
+    match model_uris.parse(uri):
         case LocalFile(path):
             paths = [path.removesuffix("/model.onnx")]
         case HubFile(repository, path):
@@ -166,3 +175,38 @@ def _title(chunk: EmbeddingText) -> str:
 
 def _folded(profile: Profile, text: str) -> str:
     return unicodedata.normalize("NFKC", text) if profile.nfkc else text
+
+
+class PieceSpan(NamedTuple):
+    """`text[start:end]`."""
+
+    start: int
+    end: int
+
+
+def cut(text: str, limit: int | None) -> list[PieceSpan]:
+    """Return the pieces in order: the whole text, in parts of nearly equal length, none over `limit` characters.
+
+    >>> [text[0:9] for text in ("One. Two. Three.",)], cut("One. Two. Three.", 10)
+    (['One. Two.'], [PieceSpan(start=0, end=10), PieceSpan(start=10, end=16)])
+    """
+    if limit is None or len(text) <= limit:
+        return [PieceSpan(0, len(text))]
+    spans = []
+    start = 0
+    while len(text) - start > limit:
+        left = len(text) - start
+        aim = left / -(-left // limit)
+        end = _nearest(text, start + int(aim * _SHORTEST), start + limit, start + int(aim))
+        spans.append(PieceSpan(start, end))
+        start = end
+    return [*spans, PieceSpan(start, len(text))]
+
+
+def _nearest(text: str, low: int, high: int, aim: int) -> int:
+    """Return the boundary in (low, high] of the best kind that is nearest to `aim`; `high` if there is none."""
+    for pattern in _BOUNDARIES:
+        places = [match.end() for match in pattern.finditer(text, low, high) if match.end() > low]
+        if places:
+            return min(places, key=lambda place: abs(place - aim))
+    return high

@@ -16,14 +16,15 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import msgspec
 
+from gnod.config import model_uris
+from gnod.config.model_uris import LocalFile, ModelUri
 from gnod.errors import InvalidModelUri, StorageFailed
-from gnod.models import encoder, uris
+from gnod.models import encoder
 from gnod.models.embedding_profiles import Profile
-from gnod.models.uris import LocalFile, ModelUri
 
 MAGIC = b"GGUF"
 GGUF = "model.gguf"
@@ -43,9 +44,9 @@ class Pin(msgspec.Struct, frozen=True):
 NO_PIN = Pin()
 
 
-class Installed(NamedTuple):
-    """A model that can be loaded. `sha256` is empty for a `file:` model, which is used where it is. `profile`: what its
-    repository states of it."""
+class Installed(msgspec.Struct, frozen=True):
+    """A model that can be loaded; all but its path is in `model.json`. `sha256` is empty for a `file:` model, which is
+    used where it is. `profile`: what its repository states of it."""
 
     uri: str
     path: Path
@@ -56,20 +57,6 @@ class Installed(NamedTuple):
     pin: Pin = NO_PIN
 
 
-class ModelRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `model.json`."""
-
-    uri: str
-    bytes: int
-    sha256: str
-    fetched_at: float
-    profile: Profile | None = None
-    pin: Pin = NO_PIN
-
-    def at(self, path: Path) -> Installed:
-        return Installed(self.uri, path, self.bytes, self.sha256, self.fetched_at, self.profile, self.pin)
-
-
 class ModelFiles:
     """The cache folder, which several daemons may share."""
 
@@ -78,21 +65,21 @@ class ModelFiles:
 
     def partial_for(self, uri: str) -> Path:
         """Return the folder in which the model is prepared. Raises InvalidModelUri."""
-        return self.folder / PARTIAL / uris.folder_name(uris.parse(uri))
+        return self.folder / PARTIAL / model_uris.folder_name(model_uris.parse(uri))
 
     def readability_for(self, uri: str) -> Path:
         """Return the path of what was measured of the model, which need not exist. Raises InvalidModelUri."""
-        return self._folder(uris.parse(uri)) / READABILITY
+        return self._folder(model_uris.parse(uri)) / READABILITY
 
     def find(self, uri: str) -> Installed | None:
         """Return the model if it is installed; checks only its size and its first bytes. Raises InvalidModelUri."""
-        parsed = uris.parse(uri)
+        parsed = model_uris.parse(uri)
         local = _local(parsed) if isinstance(parsed, LocalFile) else None
         return local or _installed(self._folder(parsed), str(parsed))
 
     def pin(self, uri: str) -> Pin:
         """Return what was recorded at the download, even if the model is damaged now. Raises InvalidModelUri."""
-        parsed = uris.parse(uri)
+        parsed = model_uris.parse(uri)
         record = _record(self._folder(parsed))
         return record.pin if record and record.uri == str(parsed) else NO_PIN
 
@@ -105,16 +92,10 @@ class ModelFiles:
     ) -> Installed:
         """Move checked files to their place and record them; the first is the model. Older files stay readable for
         those who have them open. Raises StorageFailed."""
-        folder = self._folder(uris.parse(uri))
+        folder = self._folder(model_uris.parse(uri))
         path = folder / (GGUF if staged[0].suffix != encoder.ONNX else encoder.MODEL)
-        record = ModelRecord(
-            uri=str(uris.parse(uri)),
-            bytes=staged[0].stat().st_size,
-            sha256=sha256,
-            fetched_at=time.time(),
-            profile=profile,
-            pin=pin,
-        )
+        name = str(model_uris.parse(uri))
+        installed = Installed(name, path, staged[0].stat().st_size, sha256, time.time(), profile, pin)
         try:
             folder.mkdir(parents=True, exist_ok=True)
             path.with_name(RECORD).unlink(missing_ok=True)
@@ -124,16 +105,17 @@ class ModelFiles:
                 _flush(file)
                 file.replace(folder / name)
             new = path.with_name(f"{RECORD}.new")
+            record = {key: value for key, value in msgspec.structs.asdict(installed).items() if key != "path"}
             new.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
             new.replace(path.with_name(RECORD))
         except OSError as error:
             raise StorageFailed(f"the model could not be put into {folder}: {error.strerror or error}") from error
-        return record.at(path)
+        return installed
 
     def remove(self, uri: str) -> int:
         """Remove the model and its unfinished download, but no `file:` model; return the bytes freed. Raises
         StorageFailed."""
-        parsed = uris.parse(uri)
+        parsed = model_uris.parse(uri)
         if isinstance(parsed, LocalFile) and _local(parsed):
             return 0
         return _remove(self._folder(parsed)) + _remove(self.partial_for(uri))
@@ -151,7 +133,7 @@ class ModelFiles:
         return _bytes_in(self.folder)
 
     def _folder(self, uri: ModelUri) -> Path:
-        return self.folder / uris.folder_name(uri)
+        return self.folder / model_uris.folder_name(uri)
 
     def _folders(self) -> Iterator[Path]:
         with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -160,17 +142,20 @@ class ModelFiles:
 
 def _installed(folder: Path, uri: str | None) -> Installed | None:
     """Return the model in `folder`; None when it is incomplete, or not that of `uri`."""
-    record, path = _record(folder), _model_in(folder)
-    if record is None or size_of(path, MAGIC if path.name == GGUF else b"") != record.bytes:
+    found = _record(folder)
+    if found is None or size_of(found.path, MAGIC if found.path.name == GGUF else b"") != found.bytes:
         return None
-    is_right = record.uri == uri if uri else uris.folder_name(uris.parse(record.uri)) == folder.name
-    return record.at(path) if is_right else None
+    is_right = found.uri == uri if uri else model_uris.folder_name(model_uris.parse(found.uri)) == folder.name
+    return found if is_right else None
 
 
-def _record(folder: Path) -> ModelRecord | None:
+def _record(folder: Path) -> Installed | None:
+    """Return the model in `folder`, whose file may be missing or damaged."""
+    path = folder / encoder.MODEL
     try:
-        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=ModelRecord)
-        return record if str(uris.parse(record.uri)) == record.uri else None
+        record = msgspec.json.decode((folder / RECORD).read_bytes(), type=dict[str, Any])
+        found = msgspec.convert({**record, "path": path if path.exists() else folder / GGUF}, Installed)
+        return found if str(model_uris.parse(found.uri)) == found.uri else None
     except (OSError, msgspec.DecodeError, UnicodeDecodeError, InvalidModelUri):
         return None
 
@@ -182,12 +167,6 @@ def _local(uri: LocalFile) -> Installed | None:
     with contextlib.suppress(OSError):
         return None if size is None else Installed(str(uri), path, size, "", path.stat().st_mtime)
     return None
-
-
-def _model_in(folder: Path) -> Path:
-    """Return the model's file in a folder; it need not exist."""
-    path = folder / encoder.MODEL
-    return path if path.exists() else folder / GGUF
 
 
 def size_of(path: Path, begins: bytes) -> int | None:

@@ -8,9 +8,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
+from gnod.config.model_uris import LocalFile, endpoint_of, parse
 from gnod.configured.models import ModelService
 from gnod.errors import InvalidModelUri
-from gnod.models.uris import LocalFile, endpoint_of, parse
 
 # Keep the digests of this many files of the user's models.
 _DIGESTS = 16

@@ -27,7 +27,7 @@ import numpy as np
 from gnod.errors import GnoError
 from gnod.ingest.embedding import EmbeddingRun
 from gnod.ingest.workers.jobs import Outcome, TextJob
-from gnod.models.run.embedder import Embedder
+from gnod.models.run.roles import Embedder
 from gnod.search.hybrid import retrieval
 from gnod.search.meaning.vector_search import Nearest, QueryVectors
 from gnod.search.query.parsing import text_lines

@@ -18,16 +18,17 @@ def has_landlock() -> bool:
         return False
 
 
-def after(confinement: str, statement: str, cwd: Path) -> str:
-    """Run `statement` in a new process that first confines itself. Return what it prints: the name of an exception, or
-    "done"."""
+def after(confinement: str, *statements: str, cwd: Path) -> list[str]:
+    """Run statements in a new process that first confines itself. Return what they print, and after each the name of
+    the exception that it raised, or "done"."""
     program = (
         "import ctypes, os, socket, subprocess, sys, threading, time\nfrom gnod.child import sandbox\n"
-        "own = os.getpid(); parent = os.getppid()\n"
-        f"held = sandbox.{confinement}\n"
-        f"try:\n    {statement}\nexcept OSError as error:\n    print(type(error).__name__)\nelse:\n    print('done')\n"
+        f"own = os.getpid(); parent = os.getppid()\nheld = sandbox.{confinement}\n"
     )
+    for statement in statements:
+        program += f"try:\n    {statement}\nexcept OSError as error:\n    print(type(error).__name__)\n"
+        program += "else:\n    print('done')\n"
     done = subprocess.run(
         [sys.executable, "-P", "-c", program], cwd=cwd, capture_output=True, text=True, check=False, timeout=60
     )
-    return done.stdout.strip() or f"status {done.returncode} {done.stderr}"
+    return done.stdout.splitlines() or [f"status {done.returncode} {done.stderr}"]

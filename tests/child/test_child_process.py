@@ -130,9 +130,10 @@ async def test_sending_to_an_ended_child_fails() -> None:
 
 async def test_a_failed_start_leaks_no_descriptors() -> None:
     before = psutil.Process().num_fds()
-    with pytest.raises(OSError, match="too long"):
-        await launch("echo_child", environment={"TOO_LONG": "x" * (8 << 20)})
-    assert psutil.Process().num_fds() == before
+    for _ in range(10):
+        with pytest.raises(OSError, match="too long"):
+            await launch("echo_child", environment={"TOO_LONG": "x" * (8 << 20)})
+    assert psutil.Process().num_fds() < before + 10, "other tests of this process may open and close some"
 
 
 @needs_linux("other systems detect it only by reading the stream")

@@ -8,9 +8,8 @@ import pytest
 
 from gnod.config import edit
 from gnod.config.load import load, parse_text
-from gnod.config.model import Config
+from gnod.config.model import CollectionConfig, Config
 from gnod.errors import ConfigInvalid
-from gnod.models import requested_models
 
 PATH = Path("index.yml")
 
@@ -56,11 +55,15 @@ def test_a_layout_that_cannot_be_followed_is_left_alone(text: str, path: Path) -
     assert path.read_text() == text
 
 
-def test_a_collections_own_models_are_kept_as_written() -> None:
-    models = 'models: {embed: "hf:a/b:Q8_0", gen: "pypi:a==1#b/c"}'
+def test_a_collections_own_models_are_read_in_their_canonical_form(path: Path) -> None:
+    models = 'models: {embed: "file:///m.gguf/", gen: "pypi:a==1#b/c"}'
     _, loaded = parse_text(f"collections: [{{name: a, path: /a, {models}}}]", PATH)
-    assert loaded.config.collections[0].models == {"embed": "hf:a/b:Q8_0", "answer": "pypi:a==1#b/c"}
+    assert loaded.config.collections[0].models == {"embed": "file:/m.gguf", "answer": "pypi:a==1#b/c"}
     assert not loaded.warnings
+    edit.add_collection(path, CollectionConfig(name="a", path="/a", models={"embed": "file:///m.gguf"}))
+    assert load(path).config.model_for("embed", "a") == "file:/m.gguf"
+    with pytest.raises(ConfigInvalid, match="is not a model's address"):
+        edit.add_collection(path, CollectionConfig(name="b", path="/b", models={"embed": "nothing"}))
 
 
 @pytest.mark.parametrize(
@@ -93,8 +96,7 @@ def test_a_server_of_ours_is_an_address() -> None:
         "collections: [{name: a, path: /a}, {name: b, path: /b, egress: any}]"
     )
     _, loaded = parse_text(text, PATH)
-    assert loaded.config.models.embed == "http://localhost:8080/v1/embeddings#minilm"
-    assert requested_models.uri_for(loaded.config, "embed") == "http://localhost:8080/v1#minilm"
+    assert loaded.config.model_for("embed") == "http://localhost:8080/v1#minilm"
     assert [each.egress for each in loaded.config.collections] == ["local", "any"]
     assert loaded.config.memory.egress == "lan"
     assert not loaded.warnings

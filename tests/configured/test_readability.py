@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gnod.configured.configuration import Configuration
+from gnod.configured.embedding_models import ReadabilityService
 from gnod.configured.models import ModelFactory, ModelService
-from gnod.configured.readability import ReadabilityService
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
 from gnod.models.run.inference import Inference
 from gnod.store.database import Database

@@ -10,7 +10,7 @@ import pytest
 from msgspec import UNSET
 
 from gnod.ingest.text.chunking import MAX_CHARACTERS
-from gnod.models.run.embedder import Embedder
+from gnod.models.run.roles import Embedder
 from gnod.protocol.search import Hit, SearchVectorParams
 from gnod.search.keyword import lexical
 from gnod.search.meaning import vector_search

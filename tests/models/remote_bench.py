@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TypeVar
 
+from gnod.config.model_uris import endpoint_of
 from gnod.egress import Purpose, Scope
 from gnod.models.files import ModelFiles
 from gnod.models.remote.addresses import Addresses, RequestLimits
 from gnod.models.remote.models import FingerprintsInMemory, RemoteModels
-from gnod.models.run.embedder import Embedder
-from gnod.models.uris import endpoint_of
+from gnod.models.run.roles import Embedder
 from tests.gates import OpenGate
 
 LAN, WORLD = "127.0.0.2", "127.0.0.3"

@@ -7,8 +7,7 @@ from itertools import chain, pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gnod.models.run.embedding import windows
-from gnod.models.run.llama.lane import packed
+from gnod.models.run.engines import packed, windows
 
 
 @given(st.lists(st.integers(), max_size=300), st.integers(1, 40))
@@ -23,7 +22,7 @@ def test_windows_are_the_tokens_in_nearly_equal_parts(tokens: list[int], room: i
 
 @given(st.lists(st.text(max_size=30), max_size=60), st.integers(1, 40), st.integers(1, 8))
 def test_each_part_is_in_one_step(parts: list[str], tokens: int, most: int) -> None:
-    found = list(packed(parts, len, tokens=tokens, most=most))
+    found = list(packed(parts, len, limit=tokens, most=most))
     assert list(chain.from_iterable(found)) == parts
     for step in found:
         assert 1 <= len(step) <= most

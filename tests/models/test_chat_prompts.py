@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.chat import Chat
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.messages import ModelSpec
 
 pytestmark = pytest.mark.slow

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models.embedding_profiles import EmbeddingText, apply_document_template, apply_query_template, profile_of
-from gnod.models.run.embedding import TextEmbedder
+from gnod.models.run.engines import TextEmbedder
 from gnod.models.run.llama.embedding import EmbeddingEngine
 from gnod.models.run.messages import ModelSpec
-from gnod.models.run.onnx.engines import OnnxEmbedding
+from gnod.models.run.onnx import OnnxEmbedding
 from tests.models.tiny_ranker import Qwen3Ranker
 
 pytestmark = pytest.mark.slow

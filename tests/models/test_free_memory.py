@@ -17,7 +17,7 @@ from gnod.errors import NotEnoughMemory
 from gnod.handlers.checks.doctor import graphics_card
 from gnod.models.run.inference import Inference
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.memory import free_memory
 from gnod.models.run.messages import EmbedRequest, Generate, ModelSpec
 from gnod.models.run.worker import _embedding

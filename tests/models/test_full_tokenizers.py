@@ -14,7 +14,7 @@ import pytest
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import BPE
 
-from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.llama.tokenization import tokenization
 from tests.models import gguf_models, gguf_replicas, replicas
 from tests.models.tiny_ranker import SPLIT

@@ -12,12 +12,12 @@ import psutil
 import pytest
 
 from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.run.engines import Stop
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.chat import Messages
 from gnod.models.run.llama.generation import GeneratedPiece, GenerationEngine
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.messages import ModelSpec
-from gnod.models.run.stop import Stop
 from tests.systems import needs_linux
 
 pytestmark = pytest.mark.slow

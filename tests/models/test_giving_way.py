@@ -8,8 +8,8 @@ from threading import Thread
 
 import pytest
 
-from gnod.models.run import giving_way
-from gnod.models.run.giving_way import GivingWay
+from gnod.models.run import worker
+from gnod.models.run.worker import GivingWay
 
 FOR_EVER_S = 3600.0
 
@@ -36,7 +36,7 @@ def test_background_work_rests_until_the_last_search_is_over_for_a_while() -> No
         assert resting.is_alive(), "one of two searches goes on"
         searched_at = time.monotonic()
     resting.join(60)
-    assert ended[0] >= searched_at + giving_way._QUIET_S, "the search goes on in the daemon, or another one follows"
+    assert ended[0] >= searched_at + worker._QUIET_S, "the search goes on in the daemon, or another one follows"
 
 
 def test_searches_without_end_do_not_starve_it() -> None:

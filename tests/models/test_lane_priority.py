@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.lane import Lane
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.messages import ModelSpec
 from tests.systems import needs_linux
 

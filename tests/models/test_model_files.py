@@ -15,7 +15,7 @@ from gnod.models.embedding_profiles import Profile
 from gnod.models.files import GGUF, RECORD, Installed, ModelFiles
 from gnod.models.run.gguf_header import parameters
 from gnod.models.supply.fetch import staging
-from gnod.models.supply.fetch.check import check_model, describe, sha256_of
+from gnod.models.supply.fetch.staging import check_model, describe, sha256_of
 from tests.models.hub_imitation import small_model
 
 URI = "hf:org/repo/model.gguf"

@@ -211,19 +211,9 @@ async def test_a_full_disk_is_reported_and_the_download_kept(fetch: Fetch, files
     assert 0 < partial(files).stat().st_size <= 200_000
 
 
-@pytest.mark.parametrize(
-    ("status", "code", "error", "says"),
-    [
-        (404, None, ModelNotFound, "has no hf:org/repo/model.gguf"),
-        (403, None, DownloadFailed, "set HF_TOKEN"),
-        (403, "GatedRepo", DownloadFailed, "is gated: accept its terms.*HF_TOKEN"),
-    ],
-)
-async def test_refusals_say_what_to_do(
-    status: int, code: str | None, error: type[GnoError], says: str, fetch: Fetch, hub: HubImitation
-) -> None:
-    hub.status, hub.error_code = status, code
-    with pytest.raises(error, match=says):
+async def test_a_refusal_says_what_to_do(fetch: Fetch, hub: HubImitation) -> None:
+    hub.status, hub.error_code = 403, "GatedRepo"
+    with pytest.raises(DownloadFailed, match=r"is gated: accept its terms.*HF_TOKEN"):
         await fetch()
     assert len(hub.requests) == 1
 

@@ -7,11 +7,11 @@ import inspect
 import httpx2 as httpx
 import pytest
 
+from gnod.config.model_uris import HubFile, parse
 from gnod.errors import DownloadFailed, GnoError, ModelNotFound
 from gnod.models.supply.fetch import transfer
-from gnod.models.supply.fetch.check import Expected
 from gnod.models.supply.fetch.hub import Hub
-from gnod.models.uris import HubFile, parse
+from gnod.models.supply.fetch.staging import Expected
 
 SECRET = "https://user:secret@host/x?sig=secret"
 KINDS = [kind for _, kind in inspect.getmembers(httpx, inspect.isclass) if issubclass(kind, Exception)]

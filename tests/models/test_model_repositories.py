@@ -14,7 +14,7 @@ from gnod.errors import GnoError, ModelCorrupt, ModelRejected
 from gnod.models.embedding_profiles import Profile
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.run.messages import ModelSpec
-from gnod.models.run.onnx.engines import OnnxEmbedding, OnnxRanking
+from gnod.models.run.onnx import OnnxEmbedding, OnnxRanking
 from gnod.models.supply import fetching
 from gnod.models.supply.encoders import repository
 from gnod.models.supply.fetching import FetchProgress

@@ -20,9 +20,8 @@ import pytest
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.files import ModelFiles
 from gnod.models.remote.addresses import RequestLimits
-from gnod.models.run.embedder import Embedder
-from gnod.models.run.generator import Generator, Message
 from gnod.models.run.inference import Inference
+from gnod.models.run.roles import Embedder, Generator, Message
 from tests.models.remote_bench import remote
 
 pytestmark = [

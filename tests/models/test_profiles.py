@@ -1,4 +1,4 @@
-"""Which prompts an embedding model gets, and how they are filled."""
+"""Which prompts an embedding model gets, how they are filled, and how texts are cut into pieces."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from gnod.models.embedding_profiles import (
     Profile,
     apply_document_template,
     apply_query_template,
+    cut,
     profile_of,
 )
 from gnod.presets import PRESETS
@@ -109,3 +110,33 @@ def test_templates_keep_any_text_unchanged(title: str, heading: str, text: str) 
     for profile in (MINILM, Profile(), profile_of("hf:Qwen/Qwen3-Embedding-0.6B-GGUF:Q8_0")):
         assert apply_document_template(profile, EmbeddingText(title, heading, text)).endswith(text)
         assert apply_query_template(profile, text).endswith(text)
+
+
+@given(st.text(alphabet=st.sampled_from("ab .\n。é"), max_size=400), st.integers(1, 60))
+def test_pieces_are_the_text_in_parts(text: str, limit: int) -> None:
+    spans = cut(text, limit)
+    assert "".join(text[start:end] for start, end in spans) == text
+    assert spans[0].start == 0
+    assert all(end - start <= limit for start, end in spans)
+    assert all(end > start for start, end in spans) or not text
+
+
+def test_without_a_limit_the_text_is_one_piece() -> None:
+    assert cut("word " * 1000, None) == [(0, 5000)]
+    assert cut("", 10) == [(0, 0)]
+
+
+def test_a_blank_line_comes_before_a_sentence_and_a_sentence_before_a_space() -> None:
+    text = "One sentence here. And two.\n\nThree words more and some. Last one is here."
+    assert [text[start:end].strip() for start, end in cut(text, 50)] == [
+        "One sentence here. And two.",
+        "Three words more and some. Last one is here.",
+    ]
+    assert [end - start for start, end in cut("x" * 100, 40)] == [40, 40, 20]
+
+
+def test_pieces_are_of_like_length() -> None:
+    text = "Seven words make one short sentence here. " * 40
+    lengths = [end - start for start, end in cut(text, 600)]
+    assert len(lengths) == 3
+    assert max(lengths) - min(lengths) < 120

@@ -14,12 +14,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gnod.errors import ModelRejected
+from gnod.models.run.engines import PairRanker, Stop
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.prompts import TemplatePrompts
-from gnod.models.run.llama.ranking import RankingEngine
+from gnod.models.run.llama.library import llama_cpp
+from gnod.models.run.llama.ranking import TemplatePrompts, ranking_engine
 from gnod.models.run.messages import ModelSpec
-from gnod.models.run.stop import Stop
 from tests.models.tiny_ranker import POSITIONS, CrossEncoder, Qwen3Ranker
 
 pytestmark = pytest.mark.slow
@@ -38,7 +37,7 @@ class Tiny:
     def __init__(self, model: CrossEncoder | Qwen3Ranker, path: Path) -> None:
         self.model = model
         self.path = path
-        self.engine = RankingEngine(spec(path))
+        self.engine = ranking_engine(spec(path))
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         return [score for score, _ in self.engine.scores(query, documents)]
@@ -262,27 +261,27 @@ def test_any_text_has_a_score(tiny: Tiny) -> None:
 def test_other_models_are_refused(model: Callable[[Path], Path], message: str, tmp_path: Path) -> None:
     path = model(tmp_path / "tiny.gguf")
     with pytest.raises(ModelRejected, match=message):
-        RankingEngine(spec(path))
+        ranking_engine(spec(path))
 
 
 def test_a_window_without_room_is_refused(qwen3: Path) -> None:
     with pytest.raises(ModelRejected, match="no room"):
-        RankingEngine(spec(qwen3, window=100))
+        ranking_engine(spec(qwen3, window=100))
 
 
 def test_an_embedding_model_is_refused(minilm_gguf: Path) -> None:
     with pytest.raises(ModelRejected, match="cross-encoder"):
-        RankingEngine(spec(minilm_gguf))
+        ranking_engine(spec(minilm_gguf))
 
 
 def test_another_language_model_is_refused(smollm_gguf: Path) -> None:
     with pytest.raises(ModelRejected, match="Qwen3-Reranker"):
-        RankingEngine(spec(smollm_gguf))
+        ranking_engine(spec(smollm_gguf))
 
 
 @contextmanager
-def engine(path: Path, window: int | None = None) -> Iterator[RankingEngine]:
-    with closing(RankingEngine(spec(path, window))) as ranking:
+def engine(path: Path, window: int | None = None) -> Iterator[PairRanker]:
+    with closing(ranking_engine(spec(path, window))) as ranking:
         yield ranking
 
 

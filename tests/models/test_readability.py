@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -96,7 +97,7 @@ def test_it_is_kept_beside_the_file_until_that_changes(tmp_path: Path) -> None:
     assert readability.load(path, INSTALLED) is None
     readability.save(path, found)
     assert readability.load(path, INSTALLED) == found
-    assert readability.load(path, INSTALLED._replace(bytes=8)) is None
+    assert readability.load(path, msgspec.structs.replace(INSTALLED, bytes=8)) is None
     path.write_text("{")
     assert readability.load(path, INSTALLED) is None
 

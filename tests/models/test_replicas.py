@@ -14,15 +14,14 @@ from numpy.typing import NDArray
 
 from gnod.models import encoder
 from gnod.models.encoder import Dense
-from gnod.models.run.embedding import TextEmbedder
+from gnod.models.run.engines import PairRanker, TextEmbedder
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
 from gnod.models.run.llama.embedding import EmbeddingEngine
-from gnod.models.run.llama.ranking import RankingEngine
+from gnod.models.run.llama.library import llama_cpp
+from gnod.models.run.llama.ranking import ranking_engine
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
-from gnod.models.run.onnx.engines import OnnxEmbedding, OnnxRanking
-from gnod.models.run.ranking import PairRanker
+from gnod.models.run.onnx import OnnxEmbedding, OnnxRanking
 from gnod.models.supply.encoders import repository
 from tests.models import gguf_replicas, replicas
 from tests.models.replicas import EMBEDDERS, EXPECTED, QWEN3_RERANKER, RERANKERS
@@ -110,4 +109,4 @@ def test_gguf_files_give_the_same(name: str, tmp_path: Path) -> None:
 def test_rerankers_in_gguf_files_give_the_same(name: str, tmp_path: Path) -> None:
     replica = QWEN3_RERANKER if name == "qwen3" else RERANKERS[name]
     spec = ModelSpec(path=str(gguf_replicas.write(tmp_path, replica)))
-    np.testing.assert_allclose(logits(RankingEngine(spec)), FOUND["logits"][name], atol=1e-3)
+    np.testing.assert_allclose(logits(ranking_engine(spec)), FOUND["logits"][name], atol=1e-3)

@@ -12,17 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import BertWordPieceTokenizer
 
-HIDDEN, LAYERS, HEADS, FEED_FORWARD, POSITIONS, TOKEN_TYPES = 32, 2, 4, 64, 40, 2
+HIDDEN, LAYERS, HEADS, FEED_FORWARD, TOKEN_TYPES = 32, 2, 4, 64, 2
 EPSILON = 1e-12
-WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "the", "cat", "sat", "##s", "un", "##able", ",", "."]
 CONFIG: dict[str, Any] = {
     "model_type": "bert",
     "hidden_size": HIDDEN,
     "num_hidden_layers": LAYERS,
     "num_attention_heads": HEADS,
     "intermediate_size": FEED_FORWARD,
-    "vocab_size": len(WORDS),
-    "max_position_embeddings": POSITIONS,
     "type_vocab_size": TOKEN_TYPES,
     "layer_norm_eps": EPSILON,
     "hidden_act": "gelu",
@@ -32,7 +29,7 @@ Floats = NDArray[np.float32]
 Tensors = dict[str, Floats]
 
 
-def tensors(seed: int = 7, *, words: int = len(WORDS), positions: int = POSITIONS) -> Tensors:
+def tensors(seed: int, *, words: int, positions: int) -> Tensors:
     """Return random weights; norms near 1, so that every part of the model shows in the result."""
     rng = np.random.default_rng(seed)
 
@@ -63,45 +60,25 @@ def tensors(seed: int = 7, *, words: int = len(WORDS), positions: int = POSITION
     return found
 
 
-def write(
-    folder: Path,
-    model: Tensors,
-    config: dict[str, Any] = CONFIG,
-    *,
-    kind: str = "F32",
-    words: Sequence[str] = WORDS,
-) -> Path:
+def write(folder: Path, model: Tensors, config: dict[str, Any], words: Sequence[str]) -> Path:
     """Write the model into a folder and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(config))
     BertWordPieceTokenizer({word: number for number, word in enumerate(words)}).save(str(folder / "tokenizer.json"))
-    (folder / "model.safetensors").write_bytes(safetensors(model, kind))
+    (folder / "model.safetensors").write_bytes(safetensors(model))
     return folder
 
 
-def safetensors(model: Tensors, kind: str = "F32") -> bytes:
-    """Return tensors as the content of a safetensors file of that type of number."""
+def safetensors(model: Tensors) -> bytes:
+    """Return tensors as the content of a safetensors file, in float32."""
     header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
     data = bytearray()
     for name, values in model.items():
-        raw = _raw(values, kind)
-        header[name] = {"dtype": kind, "shape": values.shape, "data_offsets": [len(data), len(data) + len(raw)]}
+        raw = values.astype("<f4").tobytes()
+        header[name] = {"dtype": "F32", "shape": values.shape, "data_offsets": [len(data), len(data) + len(raw)]}
         data += raw
     head = json.dumps(header).encode()
     return len(head).to_bytes(8, "little") + head + bytes(data)
-
-
-def _raw(values: Floats, kind: str) -> bytes:
-    if kind == "BF16":
-        return (values.view(np.uint32) >> 16).astype("<u2").tobytes()
-    return values.astype({"F32": "<f4", "F16": "<f2"}[kind]).tobytes()
-
-
-def forward(model: Tensors, ids: list[int]) -> Floats:
-    """Return the L2-normalised mean of the last layer's token vectors."""
-    mean = states(model, ids).mean(0)
-    unit: Floats = mean / np.linalg.norm(mean)
-    return unit
 
 
 def states(model: Tensors, ids: list[int]) -> Floats:

@@ -9,7 +9,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from gnod.models.run.embedding import KNOWN_PAIRS
+from gnod.models.run.engines import KNOWN_PAIRS
 from gnod.models.supply.encoders import repository
 from tests.models import tiny_bert
 
@@ -25,5 +25,5 @@ def write(folder: Path) -> Path:
     weights = tiny_bert.tensors(_SEED, words=len(words), positions=_POSITIONS)
     config = tiny_bert.CONFIG | {"max_position_embeddings": _POSITIONS, "vocab_size": len(words)}
     with tempfile.TemporaryDirectory() as source:
-        repository.prepare(tiny_bert.write(Path(source), weights, config, words=words), folder)
+        repository.prepare(tiny_bert.write(Path(source), weights, config, words), folder)
     return folder / "model.onnx"

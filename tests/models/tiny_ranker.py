@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
@@ -37,7 +36,7 @@ MARKUP: dict[Words, tuple[int, int, list[int]]] = {"bert": (2, 3, [3]), "xlmr": 
 class CrossEncoder:
     """A BERT whose words are letters, with the classification head of RoBERTa: dense, tanh, out_proj."""
 
-    def __init__(self, seed: int, words: Words = "bert", *, classes: int = 1) -> None:
+    def __init__(self, seed: int, words: Words = "bert") -> None:
         self.words = words
         specials = _SPECIALS[words]
         if words == "bert":
@@ -51,8 +50,8 @@ class CrossEncoder:
         wide = tiny_bert.HIDDEN
         self.model["classifier.dense.weight"] = rng.normal(0, 0.3, (wide, wide)).astype(np.float32)
         self.model["classifier.dense.bias"] = rng.normal(0, 0.3, wide).astype(np.float32)
-        self.model["classifier.out_proj.weight"] = rng.normal(0, 0.4, (classes, wide)).astype(np.float32)
-        self.model["classifier.out_proj.bias"] = rng.normal(0, 0.3, classes).astype(np.float32)
+        self.model["classifier.out_proj.weight"] = rng.normal(0, 0.4, (1, wide)).astype(np.float32)
+        self.model["classifier.out_proj.bias"] = rng.normal(0, 0.3, 1).astype(np.float32)
 
     def write(self, path: Path, *, head: bool = True) -> Path:
         specials = len(_SPECIALS[self.words])
@@ -190,42 +189,42 @@ class Qwen3Ranker:
                 found[f"blk.{layer}.{part}.weight"] = 1 + weights(self.HEAD)
         return found
 
-    def write(self, path: Path, *, labels: Sequence[str] | None = None, architecture: str = "qwen3") -> Path:
+    def write(self, path: Path, *, labels: Sequence[str] | None = None) -> Path:
         """Write the model; with `labels` as llama.cpp's converter writes Qwen3-Reranker."""
-        with closing(gguf.GGUFWriter(path, architecture)) as writer:
-            writer.add_context_length(self.POSITIONS)
-            writer.add_embedding_length(self.HIDDEN)
-            writer.add_block_count(self.LAYERS)
-            writer.add_feed_forward_length(self.FEED_FORWARD)
-            writer.add_head_count(self.HEADS)
-            writer.add_head_count_kv(self.KEY_HEADS)
-            writer.add_key_length(self.HEAD)
-            writer.add_value_length(self.HEAD)
-            writer.add_layer_norm_rms_eps(self.EPSILON)
-            writer.add_rope_freq_base(self.ROPE_BASE)
-            writer.add_tokenizer_model("gpt2")
-            writer.add_tokenizer_pre("qwen2")
-            writer.add_token_list(self.words)
-            kinds = [TokenType.NORMAL] * (len(self.words) - len(_CONTROL) - len(_ADDED))
-            kinds += [TokenType.CONTROL] * len(_CONTROL) + [TokenType.USER_DEFINED] * len(_ADDED)
-            writer.add_token_types(kinds)
-            writer.add_token_merges([" ".join(merge) for merge in _MERGES])
-            writer.add_eos_token_id(self.words.index("<|im_end|>"))
-            writer.add_pad_token_id(self.words.index("<|endoftext|>"))
-            writer.add_add_bos_token(False)
-            if self.template is not None:
-                writer.add_chat_template([{"name": "rerank", "template": self.template}])
-            tensors = dict(self.model)
-            if labels is not None:
-                writer.add_pooling_type(gguf.PoolingType.RANK)
-                writer.add_classifier_output_labels(labels)
-                rows = [self.words.index(label) if label in self.words else 0 for label in labels]
-                tensors["cls.output.weight"] = self.model["token_embd.weight"][rows]
-            for name, values in tensors.items():
-                writer.add_tensor(name, values)
-            writer.write_header_to_file()
-            writer.write_kv_data_to_file()
-            writer.write_tensors_to_file()
+        config = {
+            "model_type": "qwen3",
+            "hidden_size": self.HIDDEN,
+            "num_hidden_layers": self.LAYERS,
+            "num_attention_heads": self.HEADS,
+            "num_key_value_heads": self.KEY_HEADS,
+            "head_dim": self.HEAD,
+            "intermediate_size": self.FEED_FORWARD,
+            "max_position_embeddings": self.POSITIONS,
+            "rope_theta": self.ROPE_BASE,
+        }
+        kinds = [TokenType.NORMAL] * (len(self.words) - len(_CONTROL) - len(_ADDED))
+        kinds += [TokenType.CONTROL] * len(_CONTROL) + [TokenType.USER_DEFINED] * len(_ADDED)
+        fields: dict[str, Value] = {
+            "tokenizer.ggml.model": "gpt2",
+            "tokenizer.ggml.pre": "qwen2",
+            "tokenizer.ggml.tokens": self.words,
+            "tokenizer.ggml.token_type": [int(kind) for kind in kinds],
+            "tokenizer.ggml.merges": [" ".join(merge) for merge in _MERGES],
+            "tokenizer.ggml.eos_token_id": self.words.index("<|im_end|>"),
+            "tokenizer.ggml.padding_token_id": self.words.index("<|endoftext|>"),
+            "tokenizer.ggml.add_bos_token": False,
+        }
+        tensors = dict(self.model)
+        if self.template is not None:
+            fields |= {"tokenizer.chat_templates": ["rerank"], "tokenizer.chat_template.rerank": self.template}
+        if labels is not None:
+            fields |= {
+                "{arch}.pooling_type": int(gguf.PoolingType.RANK),
+                "{arch}.classifier.output_labels": list(labels),
+            }
+            rows = [self.words.index(label) if label in self.words else 0 for label in labels]
+            tensors["cls.output.weight"] = self.model["token_embd.weight"][rows]
+        gguf_models.write(path, "qwen3", gguf_models.fields(config) | fields, tensors)
         return path
 
     def ids(self, query: str, document: str) -> list[int]:

@@ -11,10 +11,8 @@ from typing import Any, TypeVar
 
 from gnod.models.embedding_profiles import EmbeddingText
 from gnod.models.files import ModelFiles
-from gnod.models.run.embedder import Embedder
-from gnod.models.run.generator import Generator, Message
 from gnod.models.run.inference import Inference
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Embedder, Generator, Message, Reranker
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import stages as hybrid
 from gnod.search.hybrid.budget import Backoff, Embed, Stage, ThroughputEstimate

@@ -7,17 +7,15 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import TypeVar
 
-from gnod.configured.endpoints import EndpointReport, EndpointUse
+from gnod.config import model_uris
+from gnod.config.model import Use
+from gnod.config.model_uris import LocalFile, endpoint_of
+from gnod.configured.endpoints import EndpointUse, EndpointUses
 from gnod.configured.models import ModelFactory, ModelService
 from gnod.egress import Purpose, Role
 from gnod.errors import GnoError, ModelCorrupt, ModelRejected, TimedOut
 from gnod.handlers.wire_types import iso
-from gnod.models import uris
-from gnod.models.requested_models import Use
-from gnod.models.run.embedder import Embedder
-from gnod.models.run.generator import Generator, Message
-from gnod.models.run.reranker import Reranker
-from gnod.models.uris import LocalFile, endpoint_of
+from gnod.models.run.roles import Embedder, Generator, Message, Reranker
 from gnod.protocol.daemon import Check
 
 LIMIT_S = 60
@@ -40,14 +38,14 @@ Ask = Callable[[ModelFactory, str, Role], Awaitable[str]]
 
 
 async def checks(
-    models: ModelService, factory: ModelFactory, endpoints: EndpointReport, unused: Mapping[str, str]
+    models: ModelService, factory: ModelFactory, endpoints: EndpointUses, unused: Mapping[str, str]
 ) -> list[Check]:
     """Return a check for each model that the config asks for. A server gets nothing that no collection may send.
     `unused`: as of EmbeddingService."""
     found: dict[str, list[Use]] = {}
     for use in models.uses():
         found.setdefault(use.uri, []).append(use)
-    servers = {each.uri: each for each in await endpoints.uses()}
+    servers = {each.uri: each for each in await endpoints()}
     return [_unused(uri, unused) for uri in dict.fromkeys(unused.values())] + [
         await _check_server(factory, servers[uri], uses) if uri in servers else await _check(models, factory, uri, uses)
         for uri, uses in found.items()
@@ -58,12 +56,12 @@ async def checks(
 def _unused(uri: str, unused: Mapping[str, str]) -> Check:
     names = ", ".join(name for name, model in unused.items() if model == uri)
     message = f"index.yml does not name {uri} for {names}: nothing is sent, and its vectors are not searched"
-    return Check(f"model {uris.short_name(uris.parse(uri))}", "warning", message, "gnoctl models use auto")
+    return Check(f"model {model_uris.short_name(model_uris.parse(uri))}", "warning", message, "gnoctl models use auto")
 
 
 async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequence[Use]) -> Check:
     """Say where a server is, and who may use it; try it if anybody may."""
-    name = f"model {uris.short_name(uris.parse(server.uri))}"
+    name = f"model {model_uris.short_name(model_uris.parse(server.uri))}"
     where = _PLACES[server.scope] if server.scope else "unknown"
     key = f"; its key is in the {server.key}" if server.key else ""
     left_out = f"; nothing is sent of {', '.join(server.left_out)} (`egress`)" if server.left_out else ""
@@ -82,13 +80,13 @@ async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequen
 
 
 async def _check(models: ModelService, factory: ModelFactory, uri: str, uses: Sequence[Use]) -> Check:
-    name = f"model {uris.short_name(uris.parse(uri))}"
+    name = f"model {model_uris.short_name(model_uris.parse(uri))}"
     if await asyncio.to_thread(models.find, uri) is None:
         return _missing(name, uri, uses)
     try:
         return Check(name, "ok", "; ".join(await _results(factory, uri, uses)))
     except GnoError as error:
-        is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(uris.parse(uri), LocalFile)
+        is_bad = isinstance(error, ModelCorrupt | ModelRejected) and not isinstance(model_uris.parse(uri), LocalFile)
         remedy = f"gnoctl models pull --force {uri}" if is_bad else "gnoctl daemon logs"
         return Check(name, "error", f"cannot {uses[0].role}: {error}", remedy)
 
@@ -108,7 +106,7 @@ def _missing(name: str, uri: str, uses: Sequence[Use]) -> Check:
         owners = [use.collection for use in uses if use.role == role]
         where = "" if None in owners else f" in {', '.join(filter(None, owners))}"
         without.append(_WITHOUT[role] + where)
-    is_local = isinstance(uris.parse(uri), LocalFile)
+    is_local = isinstance(model_uris.parse(uri), LocalFile)
     remedy = "put the file there, or name another in index.yml" if is_local else f"gnoctl models pull {uses[0].role}"
     message = f"{uri} is not on this machine: {'; '.join(without)}"
     return Check(name, "warning", message, remedy)

@@ -26,7 +26,7 @@ from gnod.memory.recalling.ranking import Depth, RecalledMemory
 from gnod.memory.recalling.time_expressions import periods
 from gnod.memory.records import Memory, Vector
 from gnod.memory.validity import TimeSpan, best_validity, validity
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Reranker
 from gnod.search.hybrid.budget import RerankPlan, ThroughputEstimate
 from gnod.search.hybrid.reranking import Reranked, matched_fraction, rerank_within_budget
 from gnod.search.query.question_type import expected

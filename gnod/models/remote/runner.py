@@ -5,26 +5,25 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from gnod.egress import Purpose
 from gnod.errors import EndpointFailed
-from gnod.models.remote import wire
+from gnod.models.encoder import Matrix
 from gnod.models.remote.connection import NotThere, RequestRefused
 from gnod.models.remote.server import BATCH_TEXTS, FIXED_TEXT, Server
-from gnod.models.run.inference import RequestFailed
+from gnod.models.run.engines import packed, sigmoid
+from gnod.models.run.inference import OnChunk, RequestFailed
 from gnod.models.run.messages import (
     DocumentScored,
     Generate,
     Measure,
     ModelSpec,
     Rank,
-    ResultChunk,
     RoomMeasured,
     StreamedWork,
     TextGenerated,
@@ -48,8 +47,61 @@ _PASSAGES = (
 # These fields constrain the output if the server supports them. A server that refuses them is asked again without them.
 _OPTIONAL = ("grammar", "stream_options", "seed")
 
-OnChunk = Callable[[ResultChunk], None]
-Matrix = NDArray[np.float32]
+
+# What servers send: OpenAI's embeddings and chat, and `/rerank` as in llama-server, vLLM, TEI and Infinity.
+
+
+class Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int | None = 0
+    total_tokens: int = 0
+
+
+class Embedding(msgspec.Struct, frozen=True):
+    embedding: list[float]
+    index: int | None = None
+
+
+class EmbeddingsResponse(msgspec.Struct, frozen=True):
+    data: list[Embedding]
+
+
+class Score(msgspec.Struct, frozen=True):
+    """`score`: TEI's name."""
+
+    index: int
+    relevance_score: float | None = None
+    score: float | None = None
+
+    @property
+    def value(self) -> float:
+        return next((value for value in (self.relevance_score, self.score) if value is not None), float("nan"))
+
+
+class RerankResponse(msgspec.Struct, frozen=True):
+    results: list[Score]
+    usage: Usage | None = None
+
+
+class Delta(msgspec.Struct, frozen=True):
+    content: str | None = None
+
+
+class CompletionChoice(msgspec.Struct, frozen=True):
+    delta: Delta = Delta()
+    finish_reason: str | None = None
+
+
+class ChatChunk(msgspec.Struct, frozen=True):
+    choices: list[CompletionChoice] = []
+    usage: Usage | None = None
+    error: msgspec.Raw = msgspec.Raw()
+
+
+_EMBEDDINGS = msgspec.json.Decoder(EmbeddingsResponse)
+# TEI sends the bare list.
+_SCORES = msgspec.json.Decoder(RerankResponse | list[Score])
+_CHAT_CHUNK = msgspec.json.Decoder(ChatChunk)
 
 
 class RemoteRunner:
@@ -70,7 +122,10 @@ class RemoteRunner:
     ) -> Matrix:
         """Return the texts' vectors. Raises also EndpointChanged, and RequestFailed for a text that the server
         refuses."""
-        tasks = [asyncio.create_task(self._embed(batch, interactive)) for batch in _batches(texts)]
+        tasks = [
+            asyncio.create_task(self._embed(batch, interactive))
+            for batch in packed(texts, len, limit=_BATCH_CHARACTERS, most=BATCH_TEXTS)
+        ]
         try:
             done = await asyncio.gather(*tasks)
         finally:
@@ -120,7 +175,7 @@ class RemoteRunner:
     def _rows(self, content: bytes, count: int) -> Matrix:
         """Return the vectors in an answer, each of length 1. Raises EndpointFailed."""
         try:
-            data = wire.embeddings.decode(content).data
+            data = _EMBEDDINGS.decode(content).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             what = "sent vectors that are not numbers" if b"NaN" in content or b"null" in content else "sent no vectors"
             raise self._connection.unreadable(content, what) from None
@@ -158,7 +213,7 @@ class RemoteRunner:
         """Return the scores in [0, 1], and the tokens. Raises EndpointFailed."""
         content = await self._ask_for_scores(query, documents)
         try:
-            answer = wire.scores.decode(content)
+            answer = _SCORES.decode(content)
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise self._connection.unreadable(content, "sent no scores") from None
         found, usage = (answer, None) if isinstance(answer, list) else (answer.results, answer.usage)
@@ -168,7 +223,7 @@ class RemoteRunner:
         if any(not 0 <= value <= 1 for value in values.values()):
             self._server.has_logits = True
         scores = [values[number] for number in range(len(documents))]
-        return [_sigmoid(score) if self._server.has_logits else score for score in scores], (
+        return [sigmoid(score) if self._server.has_logits else score for score in scores], (
             usage.total_tokens if usage else 0
         )
 
@@ -243,7 +298,7 @@ class RemoteRunner:
                 finish = finish or "stop"
                 break
             try:
-                chunk = wire.chat_chunk.decode(data)
+                chunk = _CHAT_CHUNK.decode(data)
             except (msgspec.MsgspecError, UnicodeDecodeError):
                 raise self._connection.unreadable(data, "did not stream an answer") from None
             if bytes(chunk.error) not in (b"", b"null"):
@@ -264,20 +319,3 @@ def _finish(reason: str | None) -> Literal["stop", "length"] | None:
     if reason is None:
         return None
     return "length" if reason == "length" else "stop"
-
-
-def _sigmoid(logit: float) -> float:
-    return 1 / (1 + math.exp(-max(min(logit, 60.0), -60.0)))
-
-
-def _batches(texts: Iterable[str]) -> Iterator[list[str]]:
-    batch: list[str] = []
-    size = 0
-    for text in texts:
-        if batch and (len(batch) == BATCH_TEXTS or size + len(text) > _BATCH_CHARACTERS):
-            yield batch
-            batch, size = [], 0
-        batch.append(text)
-        size += len(text)
-    if batch:
-        yield batch

@@ -1,4 +1,5 @@
-"""Running a model of this machine: the inference worker and the daemon's side of it. llama/ is what runs in the worker.
+"""Running a model of this machine. The daemon has roles.py and inference.py; worker.py, engines.py, onnx.py and llama/
+run in the inference worker, which messages.py connects with it.
 
 Files, downloads and conversions are elsewhere: a model is a path here.
 """

@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 
 from gnod.errors import ModelCorrupt
 
-MAGIC = b"GGUF"
 _LIMIT_S = 60.0
 
 
@@ -92,7 +91,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 def _opened(path: Path) -> Iterator[tuple[ctypes.CDLL, int]]:
     """Yield the library and its pointer to the header."""
     from gnod.models.run.llama import library  # noqa: F401  (it keeps llama.cpp quiet)
-    from gnod.models.run.llama.bindings import libggml
+    from gnod.models.run.llama.library import libggml
 
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(libggml, f"gguf_{name}")

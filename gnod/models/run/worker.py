@@ -12,9 +12,10 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import msgspec
 from msgspec.structs import replace
@@ -25,9 +26,7 @@ from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import GnoError, ModelRejected, NotEnoughMemory
 from gnod.models.encoder import ONNX
 from gnod.models.run import memory
-from gnod.models.run.embedding import TextEmbedder
-from gnod.models.run.giving_way import GivingWay
-from gnod.models.run.loaded_models import E, LoadedModels
+from gnod.models.run.engines import PairRanker, Stop, TextEmbedder
 from gnod.models.run.messages import (
     Begun,
     Cancel,
@@ -35,6 +34,7 @@ from gnod.models.run.messages import (
     EmbedRequest,
     FailedReply,
     Generate,
+    Loaded,
     Measure,
     ModelSpec,
     ModelsReady,
@@ -44,16 +44,23 @@ from gnod.models.run.messages import (
     RoomMeasured,
     TextGenerated,
     TextsEmbedded,
+    Unloaded,
     Work,
     WorkerMessage,
 )
-from gnod.models.run.ranking import PairRanker
-from gnod.models.run.stop import Stop
 
 if TYPE_CHECKING:
     from gnod.models.run.llama.generation import GenerationEngine
 
+    Engine = TextEmbedder | PairRanker | GenerationEngine
+
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
+# A search goes on in the daemon when it has the query's vector, and the next keystroke may follow.
+_QUIET_S = 0.3
+# While searches follow one another without end, background work still gets a tenth of the time.
+_LONGEST_REST = 9
+_CHECK_S = 0.005
+
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
@@ -78,13 +85,6 @@ def _confine() -> list[str]:
     return sandbox.confine(writable=None, readable=None)
 
 
-class _Job(NamedTuple):
-    """`stop` is set when the request is cancelled."""
-
-    request: Work
-    stop: Stop
-
-
 class Worker:
     """Does each kind of work on a thread of its own, so that the vector of a query waits neither for documents nor for
     an answer that takes 30 seconds."""
@@ -93,8 +93,8 @@ class Worker:
         self._channel = channel
         self._sending = threading.Lock()
         self._models = LoadedModels(idle_s, self._send)
-        self._queues: dict[str, SimpleQueue[_Job]] = {}
-        self._stops: dict[int, Stop] = {}
+        self._queues: dict[str, SimpleQueue[Work]] = {}
+        self._stops: dict[int, Stop] = {}  # set when the request is cancelled
         self._way = GivingWay()
 
     def serve(self) -> None:
@@ -105,54 +105,53 @@ class Worker:
                     if stop := self._stops.get(request.id):
                         stop.set()
                 else:
-                    self._put(_Job(request, Stop()))
+                    self._put(request)
         finally:
             os._exit(0)
 
-    def _put(self, job: _Job) -> None:
-        """Give a job to the thread of its kind, which the first job starts."""
-        self._stops[job.request.id] = job.stop
-        kind = _kind(job.request)
+    def _put(self, request: Work) -> None:
+        """Give a request to the thread of its kind, which the first one starts."""
+        self._stops[request.id] = Stop()
+        kind = _kind(request)
         if kind not in self._queues:
             self._queues[kind] = SimpleQueue()
             threading.Thread(target=self._work_through, args=(self._queues[kind],), name=kind, daemon=True).start()
-        self._queues[kind].put(job)
+        self._queues[kind].put(request)
 
-    def _work_through(self, queue: SimpleQueue[_Job]) -> None:
+    def _work_through(self, queue: SimpleQueue[Work]) -> None:
         try:
             while True:
-                job = queue.get()
-                if not job.stop():
-                    self._process(job)
-                del self._stops[job.request.id]
+                request = queue.get()
+                if not self._stops[request.id]():
+                    self._process(request)
+                del self._stops[request.id]
         except BaseException:
             # Exit, so that the daemon starts another worker; without this thread, requests would wait for ever.
             os._exit(1)
 
-    def _process(self, job: _Job) -> None:
-        request_id = job.request.id
-        self._send(Begun(id=request_id))
-        is_interactive = _kind(job.request) in _INTERACTIVE
+    def _process(self, request: Work) -> None:
+        self._send(Begun(id=request.id))
+        is_interactive = _kind(request) in _INTERACTIVE
         try:
-            with self._way.searching(request_id) if is_interactive else contextlib.nullcontext():
-                reply = self._run(job)
+            with self._way.searching(request.id) if is_interactive else contextlib.nullcontext():
+                reply = self._run(request, self._stops[request.id])
             self._send(reply)
         except GnoError as error:
-            self._send(FailedReply(id=request_id, code=error.code, message=error.message))
+            self._send(FailedReply(id=request.id, code=error.code, message=error.message))
         except MemoryError:
-            self._send(FailedReply(id=request_id, code=NotEnoughMemory.code, message=memory.message(job.request.model)))
+            self._send(FailedReply(id=request.id, code=NotEnoughMemory.code, message=memory.message(request.model)))
 
-    def _run(self, job: _Job) -> TextsEmbedded | RequestDone:
-        match job.request:
+    def _run(self, request: Work, stop: Stop) -> TextsEmbedded | RequestDone:
+        match request:
             case EmbedRequest():
-                return self._embed(job.request)
+                return self._embed(request)
             case Rank():
-                self._rank(job.request, job.stop)
+                self._rank(request, stop)
             case Measure():
-                self._measure(job.request)
+                self._measure(request)
             case Generate():
-                self._generate(job.request, job.stop)
-        return RequestDone(id=job.request.id)
+                self._generate(request, stop)
+        return RequestDone(id=request.id)
 
     def _embed(self, request: EmbedRequest) -> TextsEmbedded:
         with self._models.use(_embedding, request.model) as engine:
@@ -192,10 +191,110 @@ class Worker:
             self._channel.sendall(frames.encode(message))
 
 
+class GivingWay:
+    """Work that nobody waits for gives way to searches: to those that are computed, and to those that may come soon.
+    Several threads may use it."""
+
+    def __init__(self) -> None:
+        self._searches: set[int] = set()
+        self._quiet_until = 0.0
+
+    @contextmanager
+    def searching(self, request_id: int) -> Iterator[None]:
+        """Note that somebody waits for what the block does."""
+        self._searches.add(request_id)
+        try:
+            yield
+        finally:
+            self._quiet_until = time.monotonic() + _QUIET_S
+            self._searches.remove(request_id)
+
+    def rest(self, worked_s: float) -> None:
+        """Return when nobody searches, at the latest after a multiple of the time that the last piece of work took."""
+        until = time.monotonic() + _LONGEST_REST * worked_s
+        while (now := time.monotonic()) < until and (self._searches or now < self._quiet_until):
+            time.sleep(_CHECK_S)
+
+    def wait(self, stop: Callable[[], bool]) -> None:
+        """Return when nobody waits for work any more, or `stop` says so."""
+        while self._searches and not stop():
+            time.sleep(_CHECK_S)
+
+
+E = TypeVar("E", bound="Engine")
+
+
+class _LoadedModel:
+    """`users`: requests that use it or wait for its loading."""
+
+    def __init__(self) -> None:
+        self.loading = threading.Lock()
+        self.engine: Engine | None = None
+        self.users = 0
+        self.last_used = time.monotonic()
+
+
+class LoadedModels:
+    """The models in memory: loaded on demand, unloaded when they have not been used for long. Several threads may use
+    it. Loading one model never delays the use of another."""
+
+    def __init__(self, idle_s: float, report: Callable[[Loaded | Unloaded], None]) -> None:
+        self._idle_s = idle_s
+        self._report = report
+        self._lock = threading.Lock()
+        self._models: dict[tuple[Callable[[ModelSpec], Engine], ModelSpec], _LoadedModel] = {}
+
+    @contextmanager
+    def use(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Iterator[E]:
+        """Yield the model, loaded if necessary, and keep it as long as the block lasts. Raises what `load` raises."""
+        key = (load, spec)
+        with self._lock:
+            model = self._models.setdefault(key, _LoadedModel())
+            model.users += 1
+        try:
+            self._close_unused(self._idle_s)
+            yield cast(E, self._engine(model, load, spec))
+        finally:
+            with self._lock:
+                model.users -= 1
+                model.last_used = time.monotonic()
+                if model.engine is None and not model.users:
+                    del self._models[key]
+
+    def _engine(self, model: _LoadedModel, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Engine:
+        with model.loading:
+            if model.engine is None:
+                started = time.monotonic()
+                model.engine = self._load(load, spec)
+                self._report(Loaded(path=spec.path, took_s=time.monotonic() - started))
+            return model.engine
+
+    def _load(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
+        """Load a model, if necessary in the place of those that nobody uses now."""
+        try:
+            return load(spec)
+        except (NotEnoughMemory, MemoryError):
+            if not self._close_unused(0):
+                raise
+        return load(spec)
+
+    def _close_unused(self, idle_s: float) -> bool:
+        """Close models without recent use, as a rule those of an older configuration; tell whether there were any."""
+        limit = time.monotonic() - idle_s
+        with self._lock:
+            old = [key for key, model in self._models.items() if not model.users and model.last_used <= limit]
+            unused = [(key[1], self._models.pop(key).engine) for key in old]
+        for spec, engine in unused:
+            if engine is not None:
+                engine.close()
+                self._report(Unloaded(path=spec.path))
+        return bool(unused)
+
+
 # The imports take 0.1 s each, and most workers need one of them.
 def _embedding(spec: ModelSpec) -> TextEmbedder:
     if spec.path.endswith(ONNX):
-        from gnod.models.run.onnx.engines import OnnxEmbedding
+        from gnod.models.run.onnx import OnnxEmbedding
 
         return _load(OnnxEmbedding, spec)
     from gnod.models.run.llama.embedding import EmbeddingEngine
@@ -205,12 +304,12 @@ def _embedding(spec: ModelSpec) -> TextEmbedder:
 
 def _ranking(spec: ModelSpec) -> PairRanker:
     if spec.path.endswith(ONNX):
-        from gnod.models.run.onnx.engines import OnnxRanking
+        from gnod.models.run.onnx import OnnxRanking
 
         return _load(OnnxRanking, spec)
-    from gnod.models.run.llama.ranking import RankingEngine
+    from gnod.models.run.llama.ranking import ranking_engine
 
-    return _load(RankingEngine, spec)
+    return _load(ranking_engine, spec)
 
 
 def _generation(spec: ModelSpec) -> GenerationEngine:

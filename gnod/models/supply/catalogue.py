@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import NamedTuple
 
-from gnod.models import uris
+from gnod.config import model_uris
+from gnod.config.model_uris import HubFile
 from gnod.models.files import NO_PIN, Pin
-from gnod.models.uris import HubFile
 from gnod.presets import PRESETS, ModelRole
 
 
@@ -158,7 +158,7 @@ def memory_of(preset: str) -> int:
 
 def pin_of(uri: str) -> Pin:
     """Return what the first download of a model must be; an empty pin if it is not known."""
-    known, parsed = MODELS.get(uri), uris.parse(uri)
+    known, parsed = MODELS.get(uri), model_uris.parse(uri)
     if known is None:
         return NO_PIN
     path = parsed.path if isinstance(parsed, HubFile) else known.path

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Set
 from typing import Literal, NamedTuple
 
-from gnod.models import uris
+from gnod.config import model_uris
 from gnod.models.readability import samples, script_of_language
 from gnod.models.supply import catalogue
 from gnod.presets import PRESETS
@@ -93,7 +93,7 @@ def _why_not(preset: str, documents: TextsToEmbed, host: Host, languages: Mappin
         return "memory"
     if preset in catalogue.NEED_A_CARD and not on_gpu:
         return "card"
-    if not host.runs_gguf and any(uris.is_gguf(PRESETS[preset][role] or "") for role in ("embed", "rerank")):
+    if not host.runs_gguf and any(model_uris.is_gguf(PRESETS[preset][role] or "") for role in ("embed", "rerank")):
         return "package"
     seconds = documents.tokens / tokens_per_s(embedder, host, on_gpu=on_gpu)
     if seconds > EMBED_LIMIT_S and not preset.startswith(_ALWAYS):

@@ -59,7 +59,7 @@ def usable(kind: int, free: int, left: int, *, is_apple: bool) -> int:
 
 def _found() -> list[Gpu]:
     from gnod.models.run.llama import library
-    from gnod.models.run.llama.bindings import libggml
+    from gnod.models.run.llama.library import libggml
 
     if not library.has_graphics_card():
         return []

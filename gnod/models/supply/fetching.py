@@ -14,11 +14,11 @@ import msgspec
 
 from gnod.child import frames
 from gnod.child.process import ChildProcess, launch
+from gnod.config import model_uris
+from gnod.config.model_uris import LocalFile
 from gnod.errors import DownloadFailed, ModelCorrupt, Offline, from_code
-from gnod.models import uris
 from gnod.models.files import Installed, ModelFiles
 from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchReply, FetchRequest, OnProgress
-from gnod.models.uris import LocalFile
 
 __all__ = ["FetchProgress", "OnProgress", "fetch"]
 
@@ -42,7 +42,7 @@ async def fetch(
     `variables` are added to the daemon's environment. Raises InvalidModelUri, ModelNotFound, ModelCorrupt,
     ModelRejected, DownloadFailed, Offline and StorageFailed.
     """
-    parsed = uris.parse(uri)
+    parsed = model_uris.parse(uri)
     environment = for_child(variables)
     if not isinstance(parsed, LocalFile):
         if not force and (installed := await asyncio.to_thread(files.find, uri)):

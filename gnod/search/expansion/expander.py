@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from gnod.analysis.short_texts import detect_query
 from gnod.errors import QuerySyntaxError, StorageFailed
-from gnod.models.run.generator import Generator
+from gnod.models.run.roles import Generator
 from gnod.search.expansion import guard, prompts
 from gnod.search.query.parsing import Subquery, parse_clauses, parse_subqueries, render
 from gnod.store.connection import Connection

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from gnod.models.run.generator import Message
+from gnod.models.run.roles import Message
 from gnod.search.query.parsing import Kind
 
 # A part of the cache key: increase it with every change in this module.

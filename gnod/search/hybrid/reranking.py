@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from gnod.analysis.stopwords import function_words
 from gnod.analysis.terms import Analyzer, is_unspaced, simplified
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Reranker
 from gnod.search.hybrid.budget import (
     FRAME_CHARACTERS,
     MARGIN_S,

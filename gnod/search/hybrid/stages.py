@@ -16,7 +16,7 @@ from typing import NamedTuple, TypeVar
 
 from gnod.analysis.short_texts import detect_query
 from gnod.models.readability import script_of
-from gnod.models.run.reranker import Reranker
+from gnod.models.run.roles import Reranker
 from gnod.search.expansion.expander import Expander
 from gnod.search.hybrid import across_indexes, expanding, reranking, retrieval
 from gnod.search.hybrid.across_indexes import Source

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from gnod.analysis.markup import head_end, without_closing
-from gnod.models.pieces import cut
+from gnod.models.embedding_profiles import cut
 
 Kind = Literal["sentence", "row", "item", "line"]
 

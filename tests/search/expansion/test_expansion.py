@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from gnod.errors import ModelNotPulled
 from gnod.models.files import ModelFiles
-from gnod.models.run.generator import Generator
 from gnod.models.run.inference import Inference
+from gnod.models.run.roles import Generator
 from gnod.search.expansion.expander import Expander, Expansion
 from gnod.search.expansion.guard import losses
 from gnod.search.expansion.prompts import (

@@ -16,11 +16,11 @@ import pytest
 
 from gnod.models.files import ModelFiles
 from gnod.models.run import messages as m
-from gnod.models.run.generator import Generator, Message
 from gnod.models.run.inference import Inference
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.messages import ModelSpec
+from gnod.models.run.roles import Generator, Message
 from gnod.search.expansion.expander import Expander
 from gnod.search.expansion.prompts import GRAMMAR, LENGTHS
 from gnod.search.query.parsing import parse_subqueries

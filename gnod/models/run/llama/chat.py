@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.llama.tokenization import MarkedText
 
 if TYPE_CHECKING:
@@ -37,22 +37,22 @@ class Chat:
 
     def tokens(self, messages: Messages) -> list[int]:
         """Return the prompt, up to the beginning of the assistant's message."""
-        marks = _Marks()
+        marks: dict[str, str] = {}
         prompt = self._apply_template(messages, marks) or self._apply_template(_without_system(messages), marks)
         prompt = prompt or _plain(messages, marks)
         if prompt.rstrip().endswith(_OPEN_THOUGHT):  # this model always thinks: begin with the answer
             prompt = prompt.rstrip() + _CLOSED_THOUGHT
-        tokens = self._text.tokens(prompt, marks.texts)
+        tokens = self._text.tokens(prompt, marks)
         first = llama_cpp.llama_vocab_bos(self._vocabulary)
         if llama_cpp.llama_vocab_get_add_bos(self._vocabulary) and tokens[:1] != [first]:
             tokens.insert(0, first)
         return tokens
 
-    def _apply_template(self, messages: Messages, marks: _Marks) -> str | None:
+    def _apply_template(self, messages: Messages, marks: dict[str, str]) -> str | None:
         """Return the filled template; None when it does not support such a conversation."""
         if self._template is None:
             return None
-        marked = [{"role": role, "content": marks.add(content)} for role, content in messages]
+        marked = [{"role": role, "content": _marked(content, marks)} for role, content in messages]
         try:
             prompt = self._template(messages=marked, enable_thinking=False).prompt  # type: ignore[arg-type]
         except Exception:  # a template is foreign code, and may refuse roles in any way
@@ -78,19 +78,6 @@ class Chat:
         return llama_cpp.llama_vocab_get_text(self._vocabulary, token).decode("utf-8", "replace") if token >= 0 else ""
 
 
-class _Marks:
-    """Unique placeholders for texts in a template."""
-
-    def __init__(self) -> None:
-        self.texts: dict[str, str] = {}
-        self._secret = secrets.token_hex(8)
-
-    def add(self, text: str) -> str:
-        mark = f"{self._secret}-{len(self.texts)}-"
-        self.texts[mark] = text
-        return mark
-
-
 def _without_system(messages: Messages) -> list[tuple[str, str]]:
     """Put the system messages before the first user message, because some models have no system role."""
     system = [content for role, content in messages if role == "system"]
@@ -102,5 +89,12 @@ def _without_system(messages: Messages) -> list[tuple[str, str]]:
     return others
 
 
-def _plain(messages: Messages, marks: _Marks) -> str:
-    return "".join(f"{role}: {marks.add(content)}\n\n" for role, content in messages) + "assistant:"
+def _marked(text: str, marks: dict[str, str]) -> str:
+    """Return a unique placeholder for a text in a template, and note which text it stands for."""
+    mark = f"{secrets.token_hex(8)}-"
+    marks[mark] = text
+    return mark
+
+
+def _plain(messages: Messages, marks: dict[str, str]) -> str:
+    return "".join(f"{role}: {_marked(content, marks)}\n\n" for role, content in messages) + "assistant:"

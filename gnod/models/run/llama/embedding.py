@@ -14,11 +14,11 @@ from queue import Empty, SimpleQueue
 
 import numpy as np
 
-from gnod.models.encoder import unit
-from gnod.models.run.embedding import Matrix, Rest, TextEmbedder
+from gnod.models.encoder import Matrix, unit
+from gnod.models.run.engines import Rest, TextEmbedder, packed
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.llama.lane import STEP_TOKENS, Lane, packed
+from gnod.models.run.llama.lane import MAX_PARTS, STEP_TOKENS, Lane
+from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
 
@@ -58,7 +58,8 @@ class EmbeddingEngine(TextEmbedder):
         steps: SimpleQueue[list[int]] = SimpleQueue()
         # Put similar lengths together: the attention of a step costs the square of its longest part.
         longest_first = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
-        for numbers in packed(longest_first, lambda number: len(parts[number])):
+        lengths = [len(part) for part in parts]
+        for numbers in packed(longest_first, lengths.__getitem__, limit=STEP_TOKENS, most=MAX_PARTS):
             steps.put(numbers)
         vectors = np.empty((len(parts), llama_cpp.llama_model_n_embd(self._model)), np.float32)
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gnod.child.priority import lower_thread
 from gnod.errors import InferenceFailed, ModelRejected
+from gnod.models.encoder import Matrix
+from gnod.models.run.engines import Stop
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.stop import Stop
+from gnod.models.run.llama.library import llama_cpp
 
 T = TypeVar("T")
-Matrix = NDArray[np.float32]
 
 # The tokens in one step of the model. Larger steps are not faster.
 STEP_TOKENS = 256
@@ -159,25 +158,3 @@ class _LlamaBatch:
         self._output[:at] = outputs
         self._batch.n_tokens = at
         return self._batch
-
-
-def packed(
-    items: Iterable[T], length: Callable[[T], int], *, tokens: int = STEP_TOKENS, most: int = MAX_PARTS
-) -> Iterator[list[T]]:
-    """Yield the items that go together, in their order: at most `tokens` of their lengths, and `most` of them. An item
-    over the limit goes alone.
-
-    >>> list(packed(["aaaa", "aa", "a", "a"], len, tokens=3))
-    [['aaaa'], ['aa', 'a'], ['a']]
-    """
-    pack: list[T] = []
-    used = 0
-    for item in items:
-        size = length(item)
-        if pack and (used + size > tokens or len(pack) == most):
-            yield pack
-            pack, used = [], 0
-        pack.append(item)
-        used += size
-    if pack:
-        yield pack

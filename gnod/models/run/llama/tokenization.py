@@ -14,9 +14,9 @@ from tokenizers import Tokenizer, normalizers, pre_tokenizers
 from tokenizers.models import WordPiece
 
 from gnod.errors import ModelRejected
+from gnod.models.run.engines import HuggingFace, Specials, Tokenization
 from gnod.models.run.llama import library
-from gnod.models.run.llama.bindings import llama_cpp
-from gnod.models.run.tokenization import HuggingFace, Specials, Tokenization
+from gnod.models.run.llama.library import llama_cpp
 
 _WORD_START = "▁"
 _SPECIAL = re.compile(r"\[.+\]")
@@ -29,7 +29,7 @@ def tokenization(model: llama_cpp.llama_model_p) -> Tokenization:
     # Tokenizers join two texts like this: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
     has_one = is_bert or library.metadata(model, "tokenizer.ggml.add_sep_token") == "false"
     specials = _specials(vocabulary, separators=1 if has_one else 2)
-    return _WordPieces(vocabulary, specials) if is_bert else _Native(model, specials)
+    return HuggingFace(_word_pieces(vocabulary), specials) if is_bert else _Native(model, specials)
 
 
 class _Native:
@@ -45,19 +45,17 @@ class _Native:
         return _native_tokens(self._vocabulary, composed, with_specials=False)
 
 
-class _WordPieces(HuggingFace):
-    """BERT's, with the vocabulary of the model's file."""
-
-    def __init__(self, vocabulary: llama_cpp.llama_vocab_p, specials: Specials) -> None:
-        pieces = _pieces(vocabulary)
-        unknown = next((piece for piece in ("[UNK]", "<unk>") if piece in pieces), None)
-        if unknown is None:
-            raise ModelRejected("the model's vocabulary has no piece for unknown words")
-        is_cased = any(piece != piece.lower() for piece in pieces if not _SPECIAL.fullmatch(piece))
-        tokenizer = Tokenizer(WordPiece(pieces, unk_token=unknown, max_input_chars_per_word=100))
-        tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased)
-        tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-        super().__init__(tokenizer, specials)
+def _word_pieces(vocabulary: llama_cpp.llama_vocab_p) -> Tokenizer:
+    """Return BERT's tokenizer, with the vocabulary of the model's file."""
+    pieces = _pieces(vocabulary)
+    unknown = next((piece for piece in ("[UNK]", "<unk>") if piece in pieces), None)
+    if unknown is None:
+        raise ModelRejected("the model's vocabulary has no piece for unknown words")
+    is_cased = any(piece != piece.lower() for piece in pieces if not _SPECIAL.fullmatch(piece))
+    tokenizer = Tokenizer(WordPiece(pieces, unk_token=unknown, max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=not is_cased)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    return tokenizer
 
 
 class MarkedText:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gnod.errors import ModelRejected
+from gnod.models.encoder import Matrix
 from gnod.models.supply.encoders.onnx_file import FLOAT, FUSED, GraphValue, OnnxGraph
 
-Matrix = NDArray[np.float32]
 # Returns a tensor by Hugging Face's name. Raises ModelCorrupt unless it has the shape.
 Read = Callable[[str, tuple[int, ...]], Matrix]
 

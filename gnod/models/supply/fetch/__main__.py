@@ -12,14 +12,14 @@ import msgspec
 
 from gnod.child import frames
 from gnod.child.child_setup import set_up_child, silence
+from gnod.config import model_uris
+from gnod.config.model_uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
 from gnod.errors import Corrupt, DownloadFailed, GnoError, ModelNotFound, NotFound, Refused
-from gnod.models import uris
 from gnod.models.files import ModelFiles
 from gnod.models.supply import catalogue
 from gnod.models.supply.fetch import staging
-from gnod.models.supply.fetch.check import Expected, check_model
 from gnod.models.supply.fetch.messages import Fetched, FetchFailed, FetchProgress, FetchRequest, OnProgress
-from gnod.models.uris import Endpoint, HubRepository, LocalFile, ModelUri, WheelFile
+from gnod.models.supply.fetch.staging import Expected, check_model
 
 REPORT_EVERY_S = 0.1
 _NICE = 5
@@ -34,7 +34,7 @@ def main() -> None:
     if request is None:
         return
     try:
-        _fetch(request, _Reporter(channel))
+        _fetch(request, _reporter(channel))
         reply: Fetched | FetchFailed = Fetched()
     except Exception as error:
         reply = _failure(request, error)
@@ -50,25 +50,24 @@ def _failure(request: FetchRequest, error: Exception) -> FetchFailed:
     return FetchFailed(DownloadFailed.code, message, {"uri": request.uri})
 
 
-class _Reporter:
-    """Sends progress to the daemon: a few times a second, and always the first and the last of each stage."""
+def _reporter(channel: socket.socket) -> OnProgress:
+    """Return what sends progress to the daemon: a few times a second, and always the first and the last of each
+    stage."""
+    stage, due = "", 0.0
 
-    def __init__(self, channel: socket.socket) -> None:
-        self._channel = channel
-        self._stage = ""
-        self._due = 0.0
-
-    def __call__(self, progress: FetchProgress) -> None:
+    def report(progress: FetchProgress) -> None:
+        nonlocal stage, due
         now = time.monotonic()
-        if now < self._due and progress.stage == self._stage and progress.done != progress.total:
-            return
-        self._stage, self._due = progress.stage, now + REPORT_EVERY_S
-        self._channel.sendall(frames.encode(progress))
+        if now >= due or progress.stage != stage or progress.done == progress.total:
+            stage, due = progress.stage, now + REPORT_EVERY_S
+            channel.sendall(frames.encode(progress))
+
+    return report
 
 
 def _fetch(request: FetchRequest, report: OnProgress) -> None:
     """Install the model. Raises GnoError or OSError."""
-    uri = uris.parse(request.uri)
+    uri = model_uris.parse(request.uri)
     files = ModelFiles(Path(request.folder))
     if isinstance(uri, LocalFile) and not Path(uri.path).is_dir():
         _check_local(uri, files)

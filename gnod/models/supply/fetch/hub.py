@@ -17,15 +17,14 @@ import httpx2 as httpx
 import msgspec
 from huggingface_hub import get_token
 
+from gnod.config.model_uris import HubFile, HubQuant, HubRepository
 from gnod.errors import DownloadFailed, GnoError, ModelNotFound, ModelRejected
 from gnod.models.files import MAGIC, Pin
 from gnod.models.supply.encoders.files import SMALL_FILES
 from gnod.models.supply.encoders.repository import EncoderPlan
-from gnod.models.supply.fetch.check import Expected, check_model
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
-from gnod.models.supply.fetch.staging import Staged, check_space, named, staged
+from gnod.models.supply.fetch.staging import Expected, Staged, check_model, check_space, named, staged
 from gnod.models.supply.fetch.transfer import FileServer, RemoteFile, host_of
-from gnod.models.uris import HubFile, HubQuant, HubRepository
 
 _SHARD = re.compile(r"-\d{5}-of-(\d{5})\.gguf$", re.IGNORECASE)
 _SHA256 = re.compile(r"[0-9a-f]{64}")

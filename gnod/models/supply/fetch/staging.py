@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -19,12 +20,13 @@ from gnod.errors import GnoError, ModelCorrupt, ModelRejected, StorageFailed
 from gnod.models import encoder
 from gnod.models.embedding_profiles import Profile
 from gnod.models.files import MAGIC, NO_PIN, Pin, size_of
-from gnod.models.supply.fetch.check import check_model, sha256_of
+from gnod.models.run.gguf_header import read_header
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 
 # This much stays free, for the database and everything else on the disk.
 MARGIN_BYTES = 100 * 1000 * 1000
 POLL_S = 0.3
+_HASH_BYTES = 1 << 22
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _FREE_SPACE = "Free some space, or set GNO_CACHE_DIR to a folder on another disk"
@@ -38,6 +40,25 @@ class Staged(NamedTuple):
     sha256: str
     pin: Pin = NO_PIN
     profile: Profile | None = None
+
+
+class Expected(NamedTuple):
+    """What a download must be. `accept`: a SHA-256 to accept instead of a pinned one."""
+
+    pin: Pin = NO_PIN
+    accept: str = ""
+
+    def check(self, name: str, path: str, found: str) -> None:
+        """Raise ModelCorrupt for another SHA-256 of the file than the pinned one, if there is one."""
+        expected = self.pin.hashes.get(path, found)
+        if found not in (expected, self.accept):
+            all_files = f" (or `gnoctl models clear {name}` and pull it, for all of its files)"
+            raise ModelCorrupt(
+                f"{path} is not the file that is known for {name}: its SHA-256 is {found}, and {expected} was "
+                "expected. Its author, or somebody on the way, has replaced it. If you trust the new file, run "
+                f"`gnoctl models pull --accept {found} {name}`{all_files if len(self.pin.hashes) > 1 else ''}",
+                {"uri": name, "file": path, "sha256": found, "expected_sha256": expected},
+            )
 
 
 @contextmanager
@@ -108,3 +129,52 @@ def named(name: str) -> Iterator[None]:
         yield
     except (ModelCorrupt, ModelRejected) as error:
         raise type(error)(f"{name} cannot be used: {error.message}", {"uri": name}) from None
+
+
+def check_model(path: Path, name: str) -> None:
+    """Raise ModelCorrupt unless `path` is a complete GGUF file, and ModelRejected for a part of a split model."""
+    with path.open("rb") as file:
+        start = file.read(512)
+    if not start.startswith(MAGIC):
+        raise ModelCorrupt(f"{name} is not a model: it is {describe(start)}", {"path": str(path)})
+    size = path.stat().st_size
+    try:
+        header = read_header(path)
+    except ModelCorrupt as error:
+        raise ModelCorrupt(f"{name} is damaged or truncated", {"path": str(path)}) from error
+    if header.needed_bytes > size:
+        raise ModelCorrupt(
+            f"{name} is truncated: it has {size:,} bytes and its tensors need {header.needed_bytes:,}",
+            {"path": str(path), "bytes": size, "needed_bytes": header.needed_bytes},
+        )
+    if header.parts > 1:
+        raise ModelRejected(
+            f"{name} is one of {header.parts} parts of a model, which gnod does not join: choose one in a single file",
+            {"path": str(path), "parts": header.parts},
+        )
+
+
+def describe(start: bytes) -> str:
+    """Return what a file is that is not a model, by its first bytes."""
+    text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
+    if not start:
+        return "empty"
+    if text.startswith((b"<!doctype", b"<html", b"<head", b"<?xml", b"<script", b"<!--")):
+        return "a web page (a login or error page: of the hub, of a proxy, or of this network)"
+    if text.startswith((b'{"error', b"{'error")):
+        return "an error message of the server"
+    if start.startswith(b"version https://git-lfs"):
+        return "a pointer of Git LFS, without the file itself"
+    return "not a GGUF file"
+
+
+def sha256_of(path: Path, progress: Callable[[int], None] = lambda _: None) -> str:
+    """Return the hash in hex; `progress` receives the bytes done."""
+    digest = hashlib.sha256()
+    done = 0
+    with path.open("rb") as file:
+        while data := file.read(_HASH_BYTES):
+            digest.update(data)
+            done += len(data)
+            progress(done)
+    return digest.hexdigest()

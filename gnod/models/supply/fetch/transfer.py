@@ -18,9 +18,8 @@ from urllib.parse import urlsplit
 import httpx2 as httpx
 
 from gnod.errors import DownloadFailed, GnoError, ModelCorrupt, ModelNotFound
-from gnod.models.supply.fetch.check import describe, sha256_of
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
-from gnod.models.supply.fetch.staging import check_space
+from gnod.models.supply.fetch.staging import check_space, describe, sha256_of
 
 TIMEOUT_S = 30.0
 BACK_OFF_S = (0.5, 1.0, 2.0)

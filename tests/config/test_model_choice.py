@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gnod.config.model import CollectionConfig, Config, ModelsConfig
-from gnod.models import requested_models, uris
-from gnod.models.requested_models import Use
+from gnod.config import model_uris
+from gnod.config.model import CollectionConfig, Config, ModelsConfig, Use
 from gnod.presets import MODEL_ROLES, PRESETS
 
 OWN = "hf:org/repo:Q8_0"
@@ -27,20 +26,20 @@ def test_every_preset_has_every_role_and_good_addresses(preset: str) -> None:
     assert models["embed"]
     assert bool(models["answer"]) != preset.startswith("mini"), "too small a model writes nothing that can be relied on"
     for uri in filter(None, models.values()):
-        assert str(uris.parse(uri)) == uri
+        assert str(model_uris.parse(uri)) == uri
 
 
 def test_a_collections_own_model_comes_first() -> None:
     settings = config("mini", embed=OWN)
-    assert requested_models.uri_for(settings, "embed", "wiki") == OWN
-    assert requested_models.uri_for(settings, "embed", "notes") == PRESETS["mini"]["embed"]
-    assert requested_models.uri_for(settings, "embed", "gone") == PRESETS["mini"]["embed"]
-    assert requested_models.uri_for(settings, "rerank", "wiki") is None
+    assert settings.model_for("embed", "wiki") == OWN
+    assert settings.model_for("embed", "notes") == PRESETS["mini"]["embed"]
+    assert settings.model_for("embed", "gone") == PRESETS["mini"]["embed"]
+    assert settings.model_for("rerank", "wiki") is None
 
 
 def test_all_uses() -> None:
     settings = config("slim", rerank=OWN, answer=OWN)
-    assert [(use.role, use.collection) for use in requested_models.uses(settings)] == [
+    assert [(use.role, use.collection) for use in settings.model_uses()] == [
         *((role, None) for role in MODEL_ROLES),
         ("rerank", "wiki"),
         ("answer", "wiki"),
@@ -50,13 +49,13 @@ def test_all_uses() -> None:
 def test_the_configs_models_come_before_the_presets() -> None:
     settings = Config(
         collections=config("slim", embed=OWN).collections,
-        models=ModelsConfig(preset="slim", embed="file:///m.gguf", expand="none", rerank="hf:o/r:Q4_0"),
+        models=ModelsConfig(preset="slim", embed="file:/m.gguf", expand="none", rerank="hf:o/r:Q4_0"),
     )
     slim = PRESETS["slim"]
-    assert requested_models.uri_for(settings, "embed", "notes") == "file:/m.gguf"
-    assert requested_models.uri_for(settings, "embed", "wiki") == OWN
-    assert requested_models.uri_for(settings, "expand") is None
-    assert requested_models.uses(settings) == [
+    assert settings.model_for("embed", "notes") == "file:/m.gguf"
+    assert settings.model_for("embed", "wiki") == OWN
+    assert settings.model_for("expand") is None
+    assert settings.model_uses() == [
         Use("file:/m.gguf", "embed"),
         Use("hf:o/r:Q4_0", "rerank"),
         Use(str(slim["answer"]), "answer"),
@@ -68,6 +67,6 @@ def test_a_collection_may_have_what_the_config_switches_off() -> None:
     settings = Config(
         collections=config("slim", rerank=OWN).collections, models=ModelsConfig(preset="slim", rerank="none")
     )
-    assert requested_models.uri_for(settings, "rerank") is None
-    assert requested_models.uri_for(settings, "rerank", "wiki") == OWN
-    assert [use.collection for use in requested_models.uses(settings) if use.role == "rerank"] == ["wiki"]
+    assert settings.model_for("rerank") is None
+    assert settings.model_for("rerank", "wiki") == OWN
+    assert [use.collection for use in settings.model_uses() if use.role == "rerank"] == ["wiki"]

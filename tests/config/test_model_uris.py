@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gnod.config import model_uris
+from gnod.config.model_uris import Endpoint, HubFile, HubQuant, HubRepository, LocalFile, ModelUri, WheelFile
 from gnod.errors import InvalidModelUri
-from gnod.models import uris
-from gnod.models.uris import Endpoint, HubFile, HubQuant, HubRepository, LocalFile, ModelUri, WheelFile
 
 GOOD = {
     "hf:Qwen/Qwen3-Embedding-0.6B-GGUF/Qwen3-Embedding-0.6B-Q8_0.gguf": HubFile(
@@ -30,7 +30,7 @@ GOOD = {
 
 @pytest.mark.parametrize(("text", "parsed"), GOOD.items())
 def test_addresses(text: str, parsed: ModelUri) -> None:
-    assert uris.parse(text) == parsed
+    assert model_uris.parse(text) == parsed
     assert str(parsed) == text
 
 
@@ -46,7 +46,7 @@ def test_addresses(text: str, parsed: ModelUri) -> None:
     ],
 )
 def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
-    assert str(uris.parse(text)) == settled
+    assert str(model_uris.parse(text)) == settled
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
 )
 def test_invalid_addresses_are_refused(text: str, says: str) -> None:
     with pytest.raises(InvalidModelUri, match=re.escape(says)):
-        uris.parse(text)
+        model_uris.parse(text)
 
 
 _text = st.text(alphabet=st.one_of(st.sampled_from("hf:pypile/.#=-_~Q4\\\0\n"), st.characters()), max_size=60)
@@ -110,16 +110,17 @@ _text = st.text(alphabet=st.one_of(st.sampled_from("hf:pypile/.#=-_~Q4\\\0\n"), 
 @given(st.one_of(_text, st.sampled_from(sorted(GOOD)).flatmap(lambda good: _text.map(lambda more: good + more))))
 def test_any_string_is_an_address_or_a_clean_error(text: str) -> None:
     try:
-        parsed = uris.parse(text)
+        parsed = model_uris.parse(text)
     except InvalidModelUri as error:
         error.message.encode()
         return
-    assert uris.parse(str(parsed)) == parsed
-    assert re.fullmatch(r"[a-z0-9-]{3,69}", uris.folder_name(parsed))
-    assert uris.short_name(parsed)
+    assert model_uris.parse(str(parsed)) == parsed
+    assert re.fullmatch(r"[a-z0-9-]{3,69}", model_uris.folder_name(parsed))
+    assert model_uris.short_name(parsed)
 
 
 def test_each_address_has_a_folder_of_its_own() -> None:
-    names = {uris.folder_name(uris.parse(text)) for text in GOOD}
+    names = {model_uris.folder_name(model_uris.parse(text)) for text in GOOD}
     assert len(names) == len(GOOD)
-    assert uris.folder_name(uris.parse("hf:a/b/x.gguf")) != uris.folder_name(uris.parse("hf:a/c/x.gguf"))
+    one, other = map(model_uris.parse, ("hf:a/b/x.gguf", "hf:a/c/x.gguf"))
+    assert model_uris.folder_name(one) != model_uris.folder_name(other)
