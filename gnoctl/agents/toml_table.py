@@ -23,8 +23,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def with_table(text: str, path: Sequence[str], values: Mapping[str, object], drop: Collection[str] = ()) -> str:
-    """Return `text` with `values` in the table `path`, whose other keys are kept but for those to `drop`. Raises
-    Unfit."""
+    """Return `text` with `values` in the table `path`. Its other keys stay, except those in `drop`. Raises Unfit."""
     expected = copy.deepcopy(parse(text))
     table = _table(expected, path)
     for key in drop:

@@ -64,7 +64,7 @@ def test_ctrl_c_in_embed_says_that_the_work_goes_on(daemon: FakeDaemon, spawn: S
     wait_until(lambda: any(method == "index.embed" for method, _ in daemon.calls))
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
-    assert "the daemon goes on embedding" in error
+    assert "the daemon continues embedding" in error
     assert process.returncode == 130
 
 
