@@ -116,7 +116,7 @@ def test_nothing_to_open_it_with() -> None:
         choose(NOTE, system())
     with pytest.raises(Unavailable, match="under `viewers`"):
         choose(REPORT, system())
-    with pytest.raises(Unavailable, match="only a program of the terminal"):
+    with pytest.raises(Unavailable, match="only a terminal program"):
         choose_window(NOTE, system(EDITOR="hx"))
     for bad in ("", "  ", "'unclosed"):
         with pytest.raises(UsageError, match="--with"):
