@@ -193,9 +193,7 @@ def object_schema(struct: type[Struct]) -> dict[str, Any]:
     for schema in (root, *schemas.values()):
         del schema["title"]
     for argument in root.get("properties", {}).values():
-        if not argument.get(
-            "default", True
-        ):  # drop empty lists and false: agents read the whole schema in every session
+        if not argument.get("default", True):  # [] and false: agents read the whole schema in every session
             del argument["default"]
     required = root.get("required", [])
     root["properties"] = dict(sorted(root["properties"].items(), key=lambda each: each[0] not in required))

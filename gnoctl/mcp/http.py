@@ -84,9 +84,7 @@ class _Guard:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             if not self._is_known(headers):
-                said = (
-                    "the token is missing or wrong: `gnoctl mcp install --http` writes it into the settings of agents\n"
-                )
+                said = "the token is missing or wrong: `gnoctl mcp install --http` writes it into agents' settings\n"
                 answer = PlainTextResponse(said, HTTPStatus.UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})
                 return await answer(scope, receive, send)
             if scope["path"] == PATH and MCP_SESSION_ID_HEADER not in headers:

@@ -199,7 +199,7 @@ def test_schemas_have_an_object_at_the_root() -> None:
         "minimum": 50,
         "maximum": 50_000,
         "default": 4000,
-        "description": "At most about this many, of all documents.",
+        "description": "At most about this many, for all documents.",
     }
 
 
