@@ -1,4 +1,4 @@
-/** What the browser keeps for this page; as long as the page, where storage is blocked. */
+/** Values that the browser stores for this page. If storage is blocked, they last as long as the page. */
 
 export function stored(key) {
   try {
