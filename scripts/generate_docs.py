@@ -188,15 +188,15 @@ From 1.0 on, a client that works with one version works with each later one with
 compares the protocol with each released one.
 
 - **What stays**: methods, parameters and fields of results with their names, types and defaults, listed values,
-  notifications, and the code and kind of each error. A required field is never absent, and a field that is never null stays
-  so. A repeatable method stays repeatable.
+  notifications, and the code and kind of each error. A required field is never absent, and a field
+  that is never null stays so. A repeatable method stays repeatable.
 - **What may come**: methods, optional parameters, fields, values, kinds of errors, and notifications for clients that
   ask for them. Limits of parameters and messages only become wider. A required parameter may become optional.
 - **What is unknown**: a client ignores fields and notifications that it does not know, and must expect unknown values
   and errors. The daemon refuses unknown methods (`method_not_found`) and parameters (`invalid_params`). So a newer
   client that an older daemon refuses can leave the parameter out. `daemon.status` has the version.
-- **Deprecation**: the description of a deprecated part says so and names its replacement. It works until the first number
-  changes.
+- **Deprecation**: the description of a deprecated part says so and names its replacement. It works until the
+  first number changes.
 - **No promise**: texts of messages, scores and the order of hits, `x-limit-seconds`, and the files of gnod.
 """
 
@@ -490,8 +490,9 @@ def _yaml(value: object) -> str:
 # ---------------------------------------------------------------------------------------------- formats
 
 _FORMATS = """\
-gnod recognises binary formats by their content, regardless of the file name, and text formats by their names. A file with
-an unknown extension is read as plain text if it is text. `gnoctl why FILE` says how a file was read, or why it was not.
+gnod recognises binary formats by their content, regardless of the file name, and text formats by their names. A
+file with an unknown extension is read as plain text if it is text. `gnoctl why FILE` says how a file was read, or why
+it was not.
 [Conversations](#conversations) are recognised by their content in files of text and JSON.
 
 - **Headings**: the passages of the document know the headings above them.

@@ -9,9 +9,11 @@
 ;;; Commentary:
 
 ;; `gno-search' searches while you type; RET opens the selected document at
-;; the line that was found.  `gno-follow' follows the link at point; `gno-backlinks' and `gno-mentions' list what leads
-;; here.  `gno-status' says whether the index equals the disk.  The daemon is reached over its socket with jsonrpc.el,
-;; and started through gnoctl when it is not running.
+;; the line that was found.  `gno-follow' follows the link at point;
+;; `gno-backlinks' and `gno-mentions' list the places that refer to this
+;; file.  `gno-status' shows whether the index equals the disk.  The package
+;; reaches the daemon over its socket with jsonrpc.el, and starts it through
+;; gnoctl when it is not running.
 
 ;;; Code:
 
@@ -312,7 +314,7 @@ Open the one that is chosen at the line that was found."
 
 (defun gno--open (hit)
   "Open HIT at its line.
-That is the file where it is text, else the text that the index has of it."
+Open the file if it is text, else the indexed text."
   (let ((source (plist-get hit :source)))
     (if (and (gno--text-p hit) (file-exists-p source))
         (find-file source)
@@ -337,7 +339,7 @@ That is the file where it is text, else the text that the index has of it."
 ;;;###autoload
 (defun gno-follow ()
   "Follow the link at point.
-That is a document and its heading, or an address in the browser."
+Open a document at its heading, or an address in the browser."
   (interactive)
   (let* ((found (gno--ask :document.links (list :ref (gno--file) :direction "out" :limit 1000)))
          (line (line-number-at-pos nil t))
@@ -459,7 +461,7 @@ FOUND has the title.  Where there are none, say so with VERB."
 
 (defun gno--remarks (result)
   "Return the note beside the hits of RESULT.
-That is that the index is behind, and what was left out."
+It says whether the index is behind, and what was left out."
   (let ((freshness (plist-get result :freshness)))
     (when-let* ((parts (append (unless (eq (plist-get freshness :current) t)
                                  (list (plist-get freshness :state)))

@@ -304,7 +304,7 @@ def egress(options: JsonOptions) -> None:
 
 def _sent(result: wire.IndexEgressResult, terminal: Terminal) -> Iterator[str]:
     if not result.entries:
-        yield "Nothing was ever sent: neither to a model server nor to the server of a shared collection"
+        yield "Nothing was ever sent to a model server or to the server of a shared collection"
         return
     rows = [_sent_row(entry) for entry in result.entries if entry.collection or _is_shared(entry, result.entries)]
     headers = ["address", "for", "collection", "requests", "sent", "first", "last"]

@@ -72,7 +72,7 @@ def add(page: Any, path: Path, name: str) -> None:
 
 @pytest.fixture
 def notes(site: Site) -> Path:
-    """The folder of the notes, which is a collection."""
+    """The folder of the notes, already a collection."""
     path = home(site.machine) / "Documents" / "notes"
     site.machine.ok("daemon", "start")
     if not site.machine.call("collection.list")["collections"]:
@@ -98,7 +98,7 @@ def test_a_folder_is_chosen_in_the_tree_or_typed_and_errors_stand_at_the_field(v
     page.fill("#add input[name=path]", f"{home(site.machine)}/Doc")
     until(lambda: page.locator("#subfolders option").count() == 2)
     assert page.get_attribute("#subfolders option", "value") == f"{home(site.machine)}/Documents"
-    assert page.locator(ERROR).count() == 0  # what is typed need not exist yet
+    assert page.locator(ERROR).count() == 0  # the typed path need not exist yet
     page.keyboard.press("Tab")
     page.wait_for_selector(f"{ERROR} >> text=There is no such folder")
     assert page.get_attribute("#add input[name=path]", "aria-invalid") == "true"
@@ -176,7 +176,7 @@ def test_a_note_is_written_and_found(visit: Any, notes: Path) -> None:
     page.keyboard.press("Escape")
     until(lambda: page.locator("dialog").count() == 0)
     page.click("[aria-label='New note']")
-    until(lambda: page.input_value("dialog textarea").startswith("# Call"))  # what was typed is kept
+    until(lambda: page.input_value("dialog textarea").startswith("# Call"))  # the dialog keeps the text
     page.click("dialog >> text=Save")
     page.wait_for_selector("#toast >> text=/Saved: notes.Inbox.*Call the plumber.md/")
     page.wait_for_selector("#hits >> text=Call the plumber")

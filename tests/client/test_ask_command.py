@@ -1,4 +1,4 @@
-"""`gnoctl ask` against the fake daemon: what it asks, what it prints, and what a terminal shows meanwhile."""
+"""`gnoctl ask` against the fake daemon: its requests, its output, and the draft on a terminal."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_a_long_draft_keeps_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _screen(written: str) -> list[str]:
-    """Return the lines that a terminal shows in the end. Knows what a draft writes, and colours."""
+    """Return the lines that a terminal shows at the end. Supports the sequences of a draft, and colours."""
     lines = [""]
     for piece in written.replace("\r\n", "\n").split("\x1b["):
         if piece[:1] == "J":

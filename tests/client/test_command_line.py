@@ -1,4 +1,4 @@
-"""What a command line means, and what a faulty one is told."""
+"""The meaning of command lines, and the errors for faulty ones."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ Launch = Callable[..., Connection]
 
 @pytest.fixture
 def launch(places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
-    """Start the fake daemon as a process, the way gnoctl starts gnod."""
+    """Start the fake daemon as a process, in the same way as gnoctl starts gnod."""
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
     monkeypatch.setenv("GNO_SOCKET", str(places.socket))
 

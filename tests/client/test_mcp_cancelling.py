@@ -1,4 +1,4 @@
-"""An agent that loses patience: its request is cancelled in the daemon, and the bridge goes on."""
+"""When an agent cancels a request, the daemon cancels it too, and the bridge keeps working."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_cancelling_reaches_the_daemon(daemon: FakeDaemon, tmp_path: Path, mode: str) -> None:
-    daemon.answers["ask.answer"] = None  # it thinks, and thinks
+    daemon.answers["ask.answer"] = None  # the daemon never answers
     daemon.progress["ask.answer"] = [ProgressValue(stage="reading", done=1, total=6, label="cats")]
     environment = {name: value for name, value in os.environ.items() if name.startswith("GNO")}
     environment["GNO_SOCKET"] = str(daemon.places.socket)

@@ -1,4 +1,5 @@
-"""`gnoctl mcp install`: real settings files of every agent, in a home of their own; and any layout of such a file."""
+"""`gnoctl mcp install`: real settings files of every agent, in a separate home folder, and any layout of such a
+file."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from tests.client.conftest import Gnoctl
 
 @pytest.fixture
 def home(tmp_path: Path, places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home; no agent's program is on the PATH."""
+    """An empty home folder. No agent's program is on the PATH."""
     for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
         monkeypatch.delenv(variable, raising=False)
     for name in ("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_NO_AUTOSTART"):
@@ -36,7 +37,7 @@ def home(tmp_path: Path, places: IndexPaths, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def servers(name: str) -> dict[str, Any]:
-    """Return what the agent would read of its servers."""
+    """Return the servers that the agent would read."""
     agent = AGENTS[name]
     text = agent.file().read_text()
     data = tomllib.loads(text) if agent.format == "toml" else parse(text).data
@@ -172,7 +173,7 @@ def test_moved_places_are_told_to_the_bridge(home: Path, gnoctl: Gnoctl, monkeyp
     for name in ("cursor", "codex"):
         gnoctl("mcp", "install", "--agent", name)
         assert servers(name)["gno"]["env"] == {"GNO_DATA_DIR": str(home / "data")}
-    monkeypatch.setenv("GNO_OFFLINE", "1")  # what this shell forbids, the bridge is told too
+    monkeypatch.setenv("GNO_OFFLINE", "1")  # the bridge gets the same limits as this shell
     monkeypatch.setenv("GNO_INDEX", "work")
     gnoctl("mcp", "install", "--agent", "cursor")
     installed = servers("cursor")["gno-work"]

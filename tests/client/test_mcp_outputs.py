@@ -1,4 +1,5 @@
-"""What an agent is told: pages of documents, notes, the tools instead of commands, and text that no document forges."""
+"""The output for an agent: pages of documents, notes, tools instead of commands, and lines that no document can
+forge."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def test_the_pages_of_a_long_document_meet_without_a_gap() -> None:
         rest = text_of("".join(lines[start - 1 :]), start_line=start, end_line=500, total_lines=500)
         page, end = pages.cut(rest, 1000)
         assert estimated_tokens(page) <= 1000 + 30
-        assert page.endswith("\n\n") or end == 500  # at the end of a paragraph
+        assert page.endswith("\n\n") or end == 500  # a page ends after a paragraph
         assert (f"continues at start_line={end + 1}" in pages.document(rest, 1000)) == (end < 500)
         read_so_far += page
         start = end + 1

@@ -1,4 +1,4 @@
-"""`gnoctl models …` against the fake daemon: what is asked, and what is printed."""
+"""`gnoctl models …` against the fake daemon: the requests and the output."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gnoctl service install` writes, as files."""
+"""The files that `gnoctl service install` writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.systems import needs_linux
 
 ROOT = Path(__file__).parents[2]
 
-# launchd.plist(5): the keys that we use, with their types.
+# The keys of launchd.plist(5) that gnod uses, with their types.
 _DOCUMENTED: dict[str, type] = {
     **dict.fromkeys(("Label", "WorkingDirectory", "ProcessType", "StandardOutPath", "StandardErrorPath"), str),
     **dict.fromkeys(("EnvironmentVariables", "KeepAlive", "SoftResourceLimits", "HardResourceLimits"), dict),
@@ -103,7 +103,7 @@ def test_systemd_finds_no_fault(index: str, home: Path, monkeypatch: pytest.Monk
     for path, text in zip(units.files, (units.socket_text(), units.service_text()), strict=True):
         write_file(path, text)
     command = ["systemd-analyze", "verify", "--user", "--man=no", "--recursive-errors=yes", *map(str, units.files)]
-    # It makes runtime folders, and must not do so in the user's.
+    # systemd-analyze creates runtime folders, and must not create them in the user's folder.
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(home), "SYSTEMD_LOG_LEVEL": "warning"}
     checked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     ours = [line for line in checked.stderr.splitlines() if "gnod" in line]
@@ -128,7 +128,7 @@ def test_the_agent_is_a_plist_of_documented_keys(places: IndexPaths, home: Path)
     assert MARK in agent.text()
 
 
-# It keeps what is loaded in a file, and answers as the real one does.
+# It stores the loaded agents in a file, and answers like the real launchctl.
 _LAUNCHCTL = """#!/bin/sh
 cd "$HOME" || exit 1
 echo "$*" >> calls

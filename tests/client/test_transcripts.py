@@ -1,4 +1,4 @@
-"""The turns in the sessions of agents, by the form of their lines."""
+"""The turns in the sessions of agents are recognised by the form of their lines."""
 
 from __future__ import annotations
 

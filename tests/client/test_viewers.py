@@ -1,4 +1,4 @@
-"""Which program opens a file, with which words: no process runs here."""
+"""The choice of the program that opens a file, and its arguments. No process runs here."""
 
 from __future__ import annotations
 

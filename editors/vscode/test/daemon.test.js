@@ -1,5 +1,5 @@
-// Tests against a real daemon. `GNO_TEST_NOTES` is an indexed folder, and gnoctl is on the PATH (tests/editors/test_vscode_client.py
-// prepares both).
+// Tests against a real daemon. `GNO_TEST_NOTES` is an indexed folder, and gnoctl is on the PATH
+// (tests/editors/test_vscode_client.py prepares both).
 "use strict";
 
 const assert = require("node:assert/strict");
