@@ -78,7 +78,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return CallProgress(quiet=self.quiet or quiet, no_color=self.no_color)
 
     def call(self, method: str, params: Params, result: type[R], *, shows_progress: bool = False) -> R:
-        """Call one method on a connection of its own."""
+        """Call one method on a separate connection."""
         with self.connect() as daemon:
             if not shows_progress:
                 return daemon.call(method, params, result)

@@ -144,7 +144,7 @@ def command_of(places: IndexPaths) -> ServerEntry:
 
 
 def address_of(places: IndexPaths, url: str, token: str) -> ServerEntry:
-    """Return the entry with the address of a bridge that runs, and the token that it asks for."""
+    """Return the entry with the address of a running bridge, and the token that it requires."""
 
     def values(agent: Agent, old: Mapping[str, object]) -> dict[str, object]:
         if agent.http is None:

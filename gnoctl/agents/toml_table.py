@@ -52,7 +52,7 @@ def _put(
     table: Any = document
     for depth, key in enumerate(path):
         if key not in table:
-            # A table that only contains another one needs no line of its own.
+            # A table that only contains another one needs no separate line.
             is_inline = isinstance(table, InlineTable)
             table[key] = tomlkit.inline_table() if is_inline else tomlkit.table(depth < len(path) - 1)
         table = table[key]

@@ -36,7 +36,7 @@ class Misused(Exception):
 
 
 def parse(words: list[str], declared: list[Spec]) -> dict[str, Any]:
-    """Return the values that the words give, by the name of their option. Raises Misused."""
+    """Return the values in the words, by the name of their option. Raises Misused."""
     values, plain = scan(words, declared)
     return values | _place(plain, [spec for spec in declared if not spec.flags])
 

@@ -12,7 +12,7 @@ _MAX_BYTES = 4 * 1024 * 1024
 
 
 def given_text(words: list[str], *, missing: str) -> str:
-    """Return the words as one text. `-` reads standard input, as do no words unless it is a terminal.
+    """Return the words as one text. `-` reads standard input, and so do no words, unless standard input is a terminal.
 
     Raises UsageError: with the message `missing` if there is no text, and if the text is not UTF-8 or far too long.
     """

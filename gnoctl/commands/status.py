@@ -118,8 +118,8 @@ def _published(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[s
         if each.state == "failing":
             yield terminal.line(f"{where}: {behind}: {each.reason}", YELLOW)
         else:
-            told = f", {ago(each.told_at)}" if each.told_at else ""
-            yield text.line(f"{where}: {count(each.documents, 'document')}, {behind}{told}")
+            when = f", {ago(each.told_at)}" if each.told_at else ""
+            yield text.line(f"{where}: {count(each.documents, 'document')}, {behind}{when}")
         if each.failed:
             refused = f"{each.collection}: the engine refuses {count(each.failed, 'document')}"
             yield terminal.line(refused, RED)

@@ -18,7 +18,7 @@ from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskResult
 
 _NOT_FOUND = "Your documents do not say."
-# Why there is no generated text beside the quotes.
+# The reasons for an answer without a generated text.
 _UNWRITTEN = {
     "no_sources": "no passage is near enough for the model to answer from",
     "model_declined": "the model finds no answer in these sources",

@@ -240,7 +240,7 @@ def test_without_a_keyring_memories_get_a_passphrase_and_are_added_and_locked(vi
     ],
 )
 @pytest.mark.stress
-def test_the_new_states_keep_nobody_out(visit: Any, site: Site, notes: Path, options: dict[str, Any]) -> None:
+def test_the_new_states_are_accessible(visit: Any, site: Site, notes: Path, options: dict[str, Any]) -> None:
     (notes / "pond.md").write_text("# Pond\n\nThe home of [[herons]].\n")
     site.machine.quiet()
     page = visit("/add", expected="/api/rpc/", **options)

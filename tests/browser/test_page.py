@@ -139,7 +139,7 @@ def test_the_documents_opened_last_are_above_an_empty_query(visit: Any) -> None:
     assert page.locator(".recent").count() == 0
 
 
-def test_of_an_empty_index_the_query_is_not_to_blame(browser: Any) -> None:
+def test_an_empty_index_does_not_blame_the_query(browser: Any) -> None:
     with temporary_machine() as machine:
         machine.ok("init", str(machine.notes))
         with contextlib.closing(Site(machine)) as empty, browser.new_context() as context:
@@ -599,7 +599,7 @@ READY = "#hits mark, .quote, .card, .trees a, #memories :is(.empty, .summary) p,
 @pytest.mark.parametrize(
     ("scheme", "viewport"), [("light", WIDE), ("dark", WIDE), ("light", PHONE)], ids=["light", "dark", "phone"]
 )
-def test_nothing_keeps_anybody_out(visit: Any, site: Site, scheme: str, viewport: dict[str, int]) -> None:
+def test_all_views_are_accessible(visit: Any, site: Site, scheme: str, viewport: dict[str, int]) -> None:
     """All views obey the rules of axe: WCAG 2.2 AA and good practice."""
     rules = {} if scheme == "light" else {"runOnly": ["color-contrast"]}
     options = {"color_scheme": scheme, "viewport": viewport, "expected": "/api/picture?"}

@@ -72,7 +72,7 @@ def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     )
 
 
-def test_what_is_no_terminal_gets_the_checked_answer_and_its_sources(gnoctl: Gnoctl) -> None:
+def test_a_pipe_gets_the_checked_answer_and_its_sources(gnoctl: Gnoctl) -> None:
     outcome = gnoctl("ask", "what")
     assert outcome == (
         0,
@@ -144,7 +144,7 @@ def test_a_generated_text_is_wanted_or_not(daemon: FakeDaemon, gnoctl: Gnoctl) -
     assert "--no-generate cannot be used together" in gnoctl("ask", "what", "--generate", "--no-generate").err
 
 
-def test_a_terminal_shows_what_is_said_and_then_what_holds(daemon: FakeDaemon) -> None:
+def test_a_terminal_shows_the_draft_and_then_the_checked_answer(daemon: FakeDaemon) -> None:
     daemon.progress_pause_s = 0.02
     shown = on_a_terminal("ask", "what")
     said = shown.index("It is ␛[31mMiso, I guess [9]")

@@ -52,7 +52,7 @@ def test_as_json_the_state_and_then_the_changes(daemon: FakeDaemon, gnoctl: Gnoc
     assert error["error"]["details"]["clock"] == 107
 
 
-def test_what_it_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+def test_a_refused_subscription_is_an_error(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["index.subscribe"] = CollectionNotFound("there is no collection 'x'")
     assert gnoctl("follow", "-c", "x").err == "gnoctl: there is no collection 'x'\n"
 

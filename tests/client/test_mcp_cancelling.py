@@ -24,17 +24,17 @@ async def test_cancelling_reaches_the_daemon(daemon: FakeDaemon, tmp_path: Path,
     environment = {name: value for name, value in os.environ.items() if name.startswith("GNO")}
     environment["GNO_SOCKET"] = str(daemon.places.socket)
     server = StdioServerParameters(command=sys.executable, args=["-m", "gnoctl", "mcp", "--all"], env=environment)
-    told = asyncio.Event()
+    reported = asyncio.Event()
     sentences = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         sentences.append(message)
-        told.set()
+        reported.set()
 
     with (tmp_path / "log").open("w") as log:
         async with Client(stdio_client(server, errlog=log), mode=mode) as client:
             asking = asyncio.create_task(client.call_tool("ask", {"question": "?"}, progress_callback=on_progress))
-            await asyncio.wait_for(told.wait(), 60)
+            await asyncio.wait_for(reported.wait(), 60)
             assert not daemon.cancelled.is_set()
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):

@@ -167,7 +167,7 @@ def test_another_index_has_another_name(home: Path, gnoctl: Gnoctl) -> None:
         }
 
 
-def test_moved_places_are_told_to_the_bridge(home: Path, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_places_are_passed_to_the_bridge(home: Path, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setenv("GNO_DATA_DIR", "data")
     for name in ("cursor", "codex"):
@@ -290,7 +290,7 @@ def test_layouts(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     "text", ["{", "[1]", "1", '{"a" 1}', '{"a": 1 "b": 2}', "{,}", "{} {}", "{'a': 1}", "[" * 9999]
 )
-def test_what_is_no_object_is_refused(text: str) -> None:
+def test_a_text_that_is_not_an_object_is_refused(text: str) -> None:
     with pytest.raises(Unfit):
         jsonc.with_value(text, ("s", "gno"), 1)
 

@@ -51,7 +51,7 @@ def test_a_page_ends_before_a_heading() -> None:
     assert pages.cut(text_of("word\n" * 90 + "# Next\n" + "word\n" * 90), 200)[1] == 90
 
 
-def test_a_page_ends_on_the_files_own_line() -> None:
+def test_a_page_ends_on_a_line_of_the_file() -> None:
     # From the third line of the text on, the file is five lines ahead.
     body = "".join(f"{n} {'x' * 10_000}\n" for n in range(1, 9))
     page, end = pages.cut(text_of(body, line_map=[(3, 5)], end_line=13, total_lines=13), 10_200)
@@ -218,19 +218,19 @@ def test_progress_in_words(value: ProgressValue, sentence: str) -> None:
 
 
 async def test_a_flood_of_progress_is_thinned_and_numbered() -> None:
-    told: list[tuple[float, str]] = []
+    reports: list[tuple[float, str]] = []
 
     async def tell(number: float, sentence: str) -> None:
-        told.append((number, sentence))
+        reports.append((number, sentence))
 
     began = time.monotonic()
     async with relayed(tell) as take:
         for n in range(1000):
             take(ProgressValue(stage="index", done=n, total=1000))
             await asyncio.sleep(0)
-        await until(lambda: told[-1][1] == "index: 999 of 1000")
-    assert [number for number, _ in told] == list(range(1, len(told) + 1))
-    assert len(told) <= 2 + (time.monotonic() - began) / PAUSE_S
+        await until(lambda: reports[-1][1] == "index: 999 of 1000")
+    assert [number for number, _ in reports] == list(range(1, len(reports) + 1))
+    assert len(reports) <= 2 + (time.monotonic() - began) / PAUSE_S
 
 
 def test_evidence_is_grouped_by_document_and_indented() -> None:

@@ -87,7 +87,7 @@ def test_print_runs_nothing(daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path) 
     assert not record.exists()
 
 
-def test_what_is_said_where_nothing_opens_or_not_at_the_page(
+def test_messages_if_nothing_opens_or_not_at_the_page(
     daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     location = Location(page=12, label="p12")

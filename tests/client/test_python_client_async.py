@@ -95,7 +95,7 @@ async def test_progress_goes_to_the_call_that_it_is_about() -> None:
         assert seen[5][-1] == 5
 
 
-async def test_what_progress_raises_is_its_callers_alone() -> None:
+async def test_an_error_in_a_progress_callback_reaches_only_its_caller() -> None:
     def stop(_: ProgressValue) -> None:
         raise ValueError("enough")
 

@@ -52,7 +52,7 @@ def settings(text: str) -> dict[str, dict[str, str]]:
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def test_the_units_say_what_a_good_service_says(places: IndexPaths, home: Path) -> None:
+def test_the_units_have_the_settings_of_a_good_service(places: IndexPaths, home: Path) -> None:
     units = Systemd(places)
     service = settings(units.service_text())["Service"]
     assert service["Type"] == "notify"
@@ -178,10 +178,10 @@ def test_without_a_service_manager_it_says_so(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home))
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
     reason = "systemd cannot run services of this user" if has_systemctl else "systemd is not installed"
-    told = gnoctl("service", "status")
-    assert (told.status, told.err) == (3, "")
-    assert reason in told.out
-    assert "gnoctl starts gnod when it is needed" in told.out
+    outcome = gnoctl("service", "status")
+    assert (outcome.status, outcome.err) == (3, "")
+    assert reason in outcome.out
+    assert "gnoctl starts gnod when it is needed" in outcome.out
     refused = gnoctl("service", "install")
     assert refused.status == 2
     assert reason in refused.err
@@ -190,7 +190,7 @@ def test_without_a_service_manager_it_says_so(
 
 
 @needs_linux("systemd's units are meant")
-def test_a_unit_by_another_hand_is_left_alone(gnoctl: Gnoctl, home: Path) -> None:
+def test_a_foreign_unit_is_not_changed(gnoctl: Gnoctl, home: Path) -> None:
     unit = home / ".config/systemd/user/gnod.service"
     unit.parent.mkdir(parents=True)
     unit.write_text("[Service]\nExecStart=/opt/mine\n")
@@ -206,9 +206,9 @@ def test_where_the_daemon_is_a_service_asking_does_not_start_it(gnoctl: Gnoctl, 
     service = Systemd(resolve()) if sys.platform == "linux" else Launchd(resolve())
     write_file(service.files[0], MARK)
     for verb in ("status", "stop"):
-        told = gnoctl("daemon", verb)
-        assert told.status == 3
-        assert "is a service for index 'default' and is not running now" in told.err
+        outcome = gnoctl("daemon", verb)
+        assert outcome.status == 3
+        assert "is a service for index 'default' and is not running now" in outcome.err
 
 
 def test_a_wheel_brings_the_patterns_along() -> None:

@@ -70,7 +70,7 @@ def test_other_pages_are_refused(origin: str) -> None:
     assert status("GET", origin=origin) == 403
 
 
-def test_what_a_browser_says_of_a_foreign_request_is_believed() -> None:
+def test_a_request_that_the_browser_calls_foreign_is_refused() -> None:
     assert status(origin=None) == 403
     for site in ("cross-site", "same-site", "none"):
         assert status("GET", "/api/events", origin=None, sec_fetch_site=site) == 403
@@ -216,7 +216,7 @@ def guard_of(endpoint: Callable[[Request], Awaitable[Response]], **limits: float
     return Guard(Starlette(routes=[route]), SESSION, **limits)  # type: ignore[arg-type]
 
 
-async def test_a_body_that_does_not_come_is_not_awaited() -> None:
+async def test_a_body_that_does_not_arrive_times_out() -> None:
     part = {"type": "http.request", "body": b"{", "more_body": True}
     assert await answered(guard_of(_reads_its_body, body_timeout_s=0.01), part) == 408
     whole = {"type": "http.request", "body": b"{}", "more_body": False}
@@ -229,16 +229,16 @@ async def test_a_body_of_many_parts_is_limited() -> None:
 
 
 async def test_requests_at_once_are_limited() -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
+    started, ended = asyncio.Event(), asyncio.Event()
 
     async def waits(_: Request) -> Response:
-        begun.set()
+        started.set()
         await ended.wait()
         return Response()
 
     guard = guard_of(waits, max_requests=1)
     first = asyncio.create_task(answered(guard))
-    await begun.wait()
+    await started.wait()
     assert await answered(guard) == 503
     ended.set()
     assert await first == 200
