@@ -106,7 +106,7 @@ def _converse(options: UiOptions) -> str | None:
 
 
 def _check_terminal(*, prints: bool) -> None:
-    """The screen is drawn on standard error, so that standard output can be captured."""
+    """Raise UsageError without a terminal. With `prints`, standard output may be captured: the screen uses standard error."""
     streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     if prints:
         del streams["output"]

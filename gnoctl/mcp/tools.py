@@ -160,7 +160,7 @@ CORE = (
         "search",
         "Search the user's documents",
         "Find documents in the user's own folders: titles, addresses, lines and snippets, best first. Use it to "
-        "explore, or to find a document; to answer a question, `evidence`.",
+        "explore, or to find a document. To answer a question, use `evidence`.",
         a.SearchArguments,
         _search,
     ),

@@ -4,7 +4,7 @@ export function stored(key) {
   try {
     return JSON.parse(localStorage.getItem(key));
   } catch {
-    return null; // blocked, or not ours
+    return null; // blocked, or written by another program
   }
 }
 
