@@ -106,7 +106,7 @@ def _converse(options: UiOptions) -> str | None:
 
 
 def _check_terminal(*, prints: bool) -> None:
-    """Raise UsageError without a terminal. With `prints`, standard output may be captured: the screen uses standard error."""
+    """Raise UsageError without a terminal. With `prints`, standard output may be captured: the screen is on stderr."""
     streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     if prints:
         del streams["output"]
