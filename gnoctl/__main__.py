@@ -96,7 +96,7 @@ def _report(error: GnoError, words: list[str]) -> int:
 
 
 def _encode_output() -> None:
-    """Write UTF-8 to files and pipes in every locale; a terminal gets what it can show."""
+    """Write UTF-8 to files and pipes in every locale, and to a terminal what it can show."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         if sys.stdout.isatty():
             sys.stdout.reconfigure(errors="replace")

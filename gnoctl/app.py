@@ -18,7 +18,7 @@ from gnoctl.commands import ALIASES, GROUPS, NAMES, load
 
 
 def complete() -> None:
-    """Print what the shell may complete, and exit; what is asked is in the environment."""
+    """Print the completions, and exit. The shell passes the words in the environment."""
     completion_init()
     get_command(create()).main(prog_name="gnoctl")
 
@@ -32,7 +32,7 @@ def create() -> typer.Typer:
         app.add_typer(groups[group], name=group, help=about)
     for name in [*NAMES, *ALIASES]:
         declared = specs(load(ALIASES.get(name, name)).options)
-        if name in GROUPS:  # this command has others below it: `gnoctl mcp`, `gnoctl mcp install`
+        if name in GROUPS:  # this command has subcommands: `gnoctl mcp`, `gnoctl mcp install`
             groups[name].callback()(_taking(declared))
         else:
             group, _, verb = name.rpartition(" ")

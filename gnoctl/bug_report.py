@@ -1,7 +1,7 @@
 """The file that `gnoctl doctor --report` writes, to be attached to a bug report.
 
-Nothing is in it that is not known to be harmless: numbers, and texts that are listed here because gnod itself chose
-them. Each other text stands as a number, the same text as the same one. `with_names` keeps all but queries, texts,
+It contains only what is known to be harmless: numbers, and the texts listed here, which gnod itself chose. A number
+replaces every other text; equal texts get the same number. `with_names` keeps everything except queries, texts,
 commands and passwords.
 """
 
@@ -38,17 +38,17 @@ It contains versions, settings, sizes, times, failures by kind, the checks of `g
 Texts of documents, queries, memories, commands and passwords are left out. Read it before you send it.
 """
 _WITHOUT_NAMES = (
-    "Names of files, folders, collections and servers stand as numbers (`#1`); `--with-names` keeps the names."
+    "Numbers (`#1`) replace the names of files, folders, collections and servers; `--with-names` keeps the names."
 )
 _WITH_NAMES = "It contains the names of files, folders, collections and servers."
 
-# Fields whose text is one of a fixed set, or a time. A sentence in one of them may have names.
+# Fields whose text is a time or comes from a fixed set. A sentence in such a field may contain names.
 _CHOSEN_BY_GNOD = {
     *("egress", "log_level", "gpu", "preset", "state", "watch", "method", "process", "cache", "start"),
     *("last_event", "last_sync", "last_reconcile", "last_sent", "restored_at", "sqlite_version", "manager"),
     *("ts", "level", "kind", "error_id"),
 }
-# Fields with a mapping whose keys are of a fixed set: sections of the config, languages, and kinds of failures.
+# Fields with a mapping whose keys come from a fixed set: sections of the config, languages, and kinds of failures.
 _FIXED_KEYS = {
     *("config", "collections", "attached", "contexts", "ingest", "watch", "daemon", "models", "memory", "capture"),
     *("viewers", "searches", "languages", "failed_by_kind", "skipped_by_kind", "partial_by_kind", "failures"),
@@ -60,7 +60,7 @@ _OWN_WORDS = {
     *("disk", "files", "converter workers", "converter sandbox", "inference worker", "graphics card", "file events"),
     "sqlite-vec",
 }
-# Other checks whose name is gnod's, or begins so.
+# Other checks whose name gnod chose, at least its beginning.
 _CHECK = re.compile(
     r"(config|config file|data folder|cache folder|log file|socket|runtime folder|database|storage|memories|daemon)\Z"
     r"|(collection|attached collection|published|model) "
@@ -75,7 +75,7 @@ _IN_PACKAGE = re.compile(r".*/((?:site-packages|python3\.\d+|gnod|gnoctl)/.*?\.p
 
 
 class BugReport:
-    """`daemon`: the connection, or why there is none."""
+    """`daemon`: the connection, or the error that prevented it."""
 
     def __init__(self, daemon: Connection | GnoError, *, with_names: bool) -> None:
         self._daemon = daemon
@@ -85,7 +85,7 @@ class BugReport:
         self._packages = dict(_packages())
 
     def text(self, places: IndexPaths) -> str:
-        config = self._asked("doctor.config", NoParams(), DoctorConfigResult)  # first: it has the commands
+        config = self._asked("doctor.config", NoParams(), DoctorConfigResult)  # first, because it contains the commands
         sections = {
             "Versions": _versions() | {"packages": self._packages},
             "Daemon": self._asked("daemon.status", NoParams(), DaemonStatusResult),
@@ -143,7 +143,7 @@ class BugReport:
         return {**head, **shown, **({"traceback": list(_frames(trace))} if trace else {})}
 
     def _shown(self, value: object, field: str = "") -> object:
-        """Return the value with numbers in place of texts that may be names."""
+        """Return the value with numbers instead of texts that may be names."""
         match value:
             case GnoError():
                 return {"not available": value.kind, "message": self._name(value.message)}
@@ -185,7 +185,7 @@ def _packages() -> Iterator[tuple[str, str | None]]:
     """Yield the packages that gnod needs or can use, and their versions; None for one that is not installed."""
     try:
         required = metadata.requires("gnod") or []
-    except metadata.PackageNotFoundError:  # it runs from a copy of its sources
+    except metadata.PackageNotFoundError:  # gnod runs from a copy of its sources
         return
     needed = [each for each in required if not re.search(r"extra == .(test|bench)", each)]
     for name in dict.fromkeys(re.split(r"[^\w.-]", each, maxsplit=1)[0] for each in needed):
@@ -196,13 +196,13 @@ def _packages() -> Iterator[tuple[str, str | None]]:
 
 
 def _sizes(places: IndexPaths) -> dict[str, int]:
-    """Return the bytes of gnod's own files, those of the database without its log of writes."""
+    """Return the sizes of gnod's own files in bytes. The write-ahead log of the database is not counted."""
     files = {"config": places.config_file, "database": places.database, "memories": places.memory_database}
     return {name: path.stat().st_size for name, path in files.items() if path.is_file()}
 
 
 def _frames(trace: str) -> Iterator[str]:
-    """Yield the places and the types of exceptions. At the level debug, a traceback also has their messages."""
+    """Yield the places and types of exceptions. At the level debug, a traceback would also contain their messages."""
     if trace.startswith("Traceback"):
         yield "left out, because the log's level is debug"
         return
@@ -215,7 +215,7 @@ def _frames(trace: str) -> Iterator[str]:
 
 
 def _pretty(value: object) -> str:
-    """Return JSON; of a list, one line for each element."""
+    """Return JSON, with one line for each element of a list."""
     if isinstance(value, list):
         return "\n".join(msgspec.json.encode(each).decode() for each in value)
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode()

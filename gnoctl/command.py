@@ -1,4 +1,4 @@
-"""What all commands share: the options of every command, one call of the daemon, and how its answer is printed.
+"""Common parts of all commands: their shared options, one call of the daemon, and the output of its answer.
 
 @command("index why", WhyOptions)
 def why(options: WhyOptions) -> None:
@@ -78,7 +78,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
         return CallProgress(quiet=self.quiet or quiet, no_color=self.no_color)
 
     def call(self, method: str, params: Params, result: type[R], *, shows_progress: bool = False) -> R:
-        """Call one method on a connection of its own."""
+        """Call one method on a separate connection."""
         with self.connect() as daemon:
             if not shows_progress:
                 return daemon.call(method, params, result)
@@ -86,7 +86,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
                 return daemon.call(method, params, result, on_progress=progress)
 
     def note(self, message: str) -> None:
-        """Print to standard error what is not part of the answer, unless --quiet is given."""
+        """Print a message that is not part of the answer to standard error, unless --quiet is given."""
         note(message, quiet=self.quiet)
 
 
@@ -137,7 +137,7 @@ def command(name: str, options: type[O]) -> Callable[[Run[O]], Run[O]]:
 
 
 def wait_until(is_done: Callable[[], object], timeout_s: float) -> bool:
-    """Return whether it was done in time."""
+    """Return whether `is_done` returned true in time."""
     deadline = time.monotonic() + timeout_s
     while not is_done():
         if time.monotonic() > deadline:
@@ -147,7 +147,7 @@ def wait_until(is_done: Callable[[], object], timeout_s: float) -> bool:
 
 
 def announce_start(places: IndexPaths, pid: int) -> None:
-    """Say that a daemon runs now, and how to stop it."""
+    """Tell the user that a daemon runs now, and how to stop it."""
     stop = f"{gnoctl(places)} daemon stop"
     note(f"started gnod (pid {pid}) for index '{places.index}'; it keeps running: `{stop}` stops it")
 

@@ -1,4 +1,5 @@
-"""The changes of the index, for programs that outlive the daemon: after its end they subscribe again, which starts it.
+"""Follow the changes of the index in programs that outlive the daemon. When it ends, they subscribe again, which starts
+it.
 
 Must not depend on the screen or the browser.
 """
@@ -17,7 +18,8 @@ _LONGEST_PAUSE_S = 2.0
 
 
 async def changes(client: AsyncClient) -> AsyncGenerator[SubscribedState | IndexChanged | GnoError | OSError]:
-    """Yield the state at each connection and the changes after it, and why there is none. Does not end by itself."""
+    """Yield the state at each connection, the changes after it, and errors while there is no connection. Never ends by
+    itself."""
     pause_s = _FIRST_PAUSE_S
     while True:
         try:

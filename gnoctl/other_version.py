@@ -1,6 +1,6 @@
-"""Say once for each start of the daemon that it is of another version than this gnoctl.
+"""Notify the user once per start of the daemon if its version differs from this gnoctl.
 
-The daemon's lock file says which version it has. A plain search uses this module, so it imports nothing slow.
+The daemon writes its version to its lock file. A plain search uses this module, so it imports nothing slow.
 """
 
 # pathlib takes 3 ms to import.
@@ -14,8 +14,8 @@ from gnod import __version__, folders
 
 
 def note_once(index: str | None = None) -> None:
-    """To be called when a daemon runs for `index` (default: `GNO_INDEX`, else "default"). A file of the cache folder
-    says what was noted last."""
+    """Call this when a daemon runs for `index` (default: `GNO_INDEX`, else "default"). A file in the cache folder
+    records the last note."""
     index = index or os.environ.get("GNO_INDEX") or folders.DEFAULT_INDEX
     try:
         with open(f"{folders.folder('data')}/index-{index}.lock", encoding="utf-8") as file:
@@ -24,7 +24,7 @@ def note_once(index: str | None = None) -> None:
             return
         version = _other(content, index)
     except (OSError, ValueError, KeyError, TypeError):
-        return  # it is being written, or it was written by a version that told nothing
+        return  # the file is being written, or an old gnod wrote it without its version
     if version is None:
         return
     from gnoctl.printing.output import note
@@ -33,7 +33,7 @@ def note_once(index: str | None = None) -> None:
 
 
 def _other(content: str, index: str) -> str | None:
-    """Return the version in the lock file; None if it was noted before."""
+    """Return the version in the lock file; None if the user was already notified."""
     import json
 
     holder = json.loads(content)
@@ -50,7 +50,7 @@ def _other(content: str, index: str) -> str | None:
 
 
 def difference(version: str) -> str:
-    """Return what to tell about a daemon of `version`, which is another one."""
+    """Return the message about a daemon of another `version`."""
     return (
         f"gnod is version {version}, gnoctl is {__version__}: after an upgrade gnod replaces itself when it is idle,"
         " and `gnoctl daemon restart --when-idle` waits for that. If it stays, it is installed elsewhere: run"

@@ -1,8 +1,8 @@
-"""The plain search, without msgspec, which would take half of the time of the whole process.
+"""The plain search. It does without msgspec, which would take half of the time of the whole process.
 
-Answers `gnoctl search WORDS`, with a limit, collections and `--json`, if the daemon runs and finds something. It
-returns None for everything else: then the command runs and asks again. So it must print nothing before it is sure, and
-what it prints must equal what the command prints. Imports only what is light.
+Answers `gnoctl search WORDS`, with a limit, collections and `--json`, if the daemon runs and finds something. For
+everything else it returns None; then the command runs and sends the request again. It must print nothing before it is
+sure, and its output must equal the output of the command. Imports only light modules.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from gnoctl.arguments.plain_search_options import (
 if TYPE_CHECKING:
     from socket import socket
 
-# A query by models is not here, because it shows its progress to people.
+# People see the progress of a hybrid query, so the plain search answers it for programs only.
 _METHODS = {"search": "search.lexical", "vsearch": "search.vector", "query": "search.query"}
 _FOR_PROGRAMS_ONLY = {"query"}
 _CONNECT_TIMEOUT_S = 5.0
@@ -36,7 +36,7 @@ _REFUSED = b'{"jsonrpc":"2.0","id":1,"error":'
 
 
 class JsonObject(dict):  # type: ignore[type-arg]
-    """A JSON object whose fields are attributes, as in the protocol's types; a field that it does not have is None."""
+    """A JSON object whose fields are attributes, as in the protocol's types; missing fields are None."""
 
     __getattr__ = dict.get
 
@@ -70,8 +70,7 @@ def run(words: list[str]) -> int | None:
 
 
 def parse(words: list[str]) -> tuple[str, dict[str, object], bool] | None:
-    """Return the method and its parameters that the words ask for, and whether they ask for JSON; None for any other
-    command line."""
+    """Return the requested method, its parameters, and whether JSON is requested; None for any other command line."""
     if not words or words[0] not in _METHODS:
         return None
     try:
@@ -91,7 +90,7 @@ def parse(words: list[str]) -> tuple[str, dict[str, object], bool] | None:
 
 
 def _ask(method: str, params: dict[str, object]) -> bytes | None:
-    """Return the daemon's result; None if it does not run, or as `_result`."""
+    """Return the daemon's result; None if it does not run, or if `_result` returns None."""
     import json
     import socket
 
@@ -119,8 +118,8 @@ def _ask(method: str, params: dict[str, object]) -> bytes | None:
 
 
 def _result(reply: bytes) -> bytes | None:
-    """Return the result in a reply; None for an error, which the command explains. Raises QuerySyntaxError, which the
-    command would only ask for again."""
+    """Return the result in a reply; None for an error, which the command explains. Raises QuerySyntaxError, because the
+    command would get the same error."""
     if reply.startswith(_BEFORE) and reply.endswith(b"}"):
         return reply[len(_BEFORE) : -1]
     if reply.startswith(_REFUSED) and reply.endswith(b"}"):
@@ -135,7 +134,7 @@ def _result(reply: bytes) -> bytes | None:
 
 
 def _note_silence(daemon: socket) -> None:
-    """Say after a second that the daemon does not answer."""
+    """Print after a second that the daemon does not answer."""
     from select import POLLIN, poll
 
     waiting = poll()
@@ -148,7 +147,7 @@ def _note_silence(daemon: socket) -> None:
 
 
 def _line(daemon: socket) -> bytes:
-    """Return the reply, which is one line; less if the connection is lost."""
+    """Return the reply, which is one line; only a part of it if the connection is lost."""
     received = []
     while data := daemon.recv(1 << 18):
         received.append(data)

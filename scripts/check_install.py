@@ -1,4 +1,4 @@
-"""Install the wheel in dist/ in empty environments, and let it do its main job there: index, search, show the page.
+"""Install the wheel in dist/ in empty environments, and check its main functions there: index, search, show the page.
 
 Each Python that is installed here gets two environments: with the oldest versions of the direct dependencies that
 pyproject.toml allows, and with the newest ones of everything.
@@ -33,7 +33,7 @@ EXIT_FAILED = 1
 EXIT_NOT_CHECKED = 3
 LIMIT_S = 300
 
-# What is typed after `gnoctl`, and a part of what it prints. The samples have files of all kinds.
+# The arguments of `gnoctl`, and a part of its output. The samples have files of all kinds.
 JOB = (
     ("--help", "Search your notes"),
     (f"init {SAMPLES} --preset mini", "samples: 20 added"),
@@ -52,7 +52,7 @@ INITIALIZE = """{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"
 
 
 class Failed(Exception):
-    """The installed gnod does not do its job."""
+    """The installed gnod does not work."""
 
 
 def main() -> int:
@@ -71,7 +71,7 @@ def _check(version: str, wheel: Path, folder: Path) -> bool:
     """Return whether everything works with this version of Python, if there is one."""
     python = next((found for found in _found(version) if _starts(found)), None)
     if python is None:
-        print(f"Python {version}: skipped, since it is not installed")
+        print(f"Python {version}: skipped, because it is not installed")
         return True
     works = True
     for resolution in RESOLUTIONS:
@@ -86,7 +86,8 @@ def _check(version: str, wheel: Path, folder: Path) -> bool:
 
 
 def _found(version: str) -> list[str]:
-    """Return programs that may be this version. What pyenv puts on the PATH may fail; its versions are elsewhere."""
+    """Return programs that may be this version. pyenv's shims on the PATH may fail; its versions are in other
+    folders."""
     on_path = shutil.which(f"python{version}")
     pyenv = Path.home().glob(f".pyenv/versions/{version}.*/bin/python3")
     return [*([on_path] if on_path else []), *map(str, pyenv)]
@@ -97,7 +98,7 @@ def _starts(python: str) -> bool:
 
 
 def _try(python: str, wheel: Path, resolution: str, place: Path, cache: Path) -> None:
-    """Do the job in an environment of its own; all share the downloaded model."""
+    """Run the checks in a separate environment. All environments share the downloaded model."""
     venv = place / "venv"
     _run([str(UV), "venv", "--quiet", "--python", python, str(venv)], os.environ)
     options = [
@@ -124,7 +125,7 @@ def _try(python: str, wheel: Path, resolution: str, place: Path, cache: Path) ->
 
 
 def _page(gnoctl: str, environment: Mapping[str, str]) -> str:
-    """Return what a browser gets at the address that `gnoctl web` prints."""
+    """Return the page that a browser gets at the address from `gnoctl web`."""
     command = [gnoctl, "web", "--quiet", "--no-open", "--port", "0"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
         try:

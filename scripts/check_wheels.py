@@ -55,7 +55,7 @@ class System(NamedTuple):
     promised: bool = True
 
     def environment(self, python: tuple[int, int]) -> dict[str, str]:
-        """Return the variables of markers."""
+        """Return the variables of environment markers."""
         short = ".".join(map(str, python))
         return {**self.markers, "python_version": short, "python_full_version": f"{short}.0"}
 
@@ -99,7 +99,7 @@ def main() -> int:
 
 
 def _check(system: System, python: tuple[int, int]) -> bool:
-    """Print one line. Return whether the index has a wheel of every package of which it has the version."""
+    """Print one line. Return whether the index has a wheel for every package whose pinned version it has."""
     missing = sorted(_without_wheel(system, python))
     print(f"{system.name:24} {'.'.join(map(str, python))}  {', '.join(map(str, missing)) or 'all wheels'}", flush=True)
     return not any(each.is_released for each in missing)
@@ -157,7 +157,7 @@ def closure(environment: dict[str, str], extras: Iterable[str]) -> list[str]:
 
 @cache
 def _requirements(name: str) -> list[Requirement]:
-    """Return what a package installed here requires; nothing of one that only other systems have."""
+    """Return the requirements of an installed package; none for a package that only other systems have."""
     try:
         return [Requirement(line) for line in requires(name) or ()]
     except ModuleNotFoundError:
@@ -169,7 +169,7 @@ def _applies(marker: Marker | None, environment: dict[str, str]) -> bool:
 
 
 def _version(file: dict[str, str]) -> Version | None:
-    """Return None for a name that is not valid, as some old releases have; pip ignores them, too."""
+    """Return None for an invalid name, which some old releases have; pip also ignores them."""
     name = file["filename"]
     try:
         return parse_wheel_filename(name)[1] if name.endswith(".whl") else parse_sdist_filename(name)[1]

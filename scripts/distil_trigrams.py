@@ -1,4 +1,4 @@
-"""Write gnod/analysis/trigrams.xz: how likely each language is after three letters, computed with lingua.
+"""Write gnod/analysis/trigrams.xz: how likely each language is given three letters, computed with lingua.
 
     python scripts/distil_trigrams.py
 
@@ -34,7 +34,8 @@ def all_trigrams() -> list[str]:
 
 
 def distilled(rows: list[str]) -> NDArray[np.uint8]:
-    """Return rows of the table. In its low-accuracy mode, lingua knows only trigrams, and one of them is a text."""
+    """Return rows of the table. In its low-accuracy mode, lingua uses only trigrams, so a single trigram can be its
+    text."""
     members = [getattr(IsoCode639_1, code.upper()) for code in trigrams.LANGUAGES]
     detector = LanguageDetectorBuilder.from_iso_codes_639_1(*members).with_low_accuracy_mode().build()
     shares = np.zeros((len(rows), len(trigrams.LANGUAGES)))

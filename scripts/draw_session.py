@@ -63,7 +63,7 @@ def main() -> int:
 
 
 def _printed(words: list[str], environment: dict[str, str]) -> str:
-    """Return what a command prints on a terminal, without its progress."""
+    """Return the output of a command on a terminal, without its progress."""
     ours, theirs = pty.openpty()
     command = [str(demo.GNOCTL), *words]
     with subprocess.Popen(command, env=environment, stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL) as process:

@@ -160,43 +160,43 @@ $ echo '{{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{{"query":"C
   connection that has been idle longest, if it has been idle for a minute or more and has no subscription. Connect again
   when that happens. If none is idle, {reserved} more connections are accepted: they may call only `daemon.*`, and are
   closed after {reserved_s:g} seconds. All others get the error `busy`.
-- **A lost socket**: if the socket's file is deleted, open connections stay open, and the daemon makes the file again
-  within two seconds. If that is not possible, it listens elsewhere: ask `gnoctl socket` before you connect again.
+- **A lost socket**: if the socket's file is deleted, open connections stay open, and the daemon recreates the file
+  within two seconds. If that is not possible, it listens elsewhere: run `gnoctl socket` before you connect again.
 - **Parameters** are passed by name. An unknown parameter is an error, so a typo never changes a search silently.
 - **Cancelling**: send the notification `$/cancelRequest` with the id of the request. Closing a connection cancels its
   requests.
 - **Progress**: a request with a `progress_token` receives `$/progress` notifications with this token before its reply.
 - **Errors**: see [errors.md](errors.md). Compare `error.data.kind`; messages may change.
-- **Access**: only the user that runs the daemon can connect. Ask the system who listens (`SO_PEERCRED`) before you
+- **Access**: only the user that runs the daemon can connect. Check who listens (`SO_PEERCRED`) before you
   send anything, if others can write to the folder of the socket.
 - **Reopening**: while the daemon reopens its index, or an upgrade replaces it, requests get the error
   `index_reopening`, and connections are closed. Nothing was done: connect and send the request again. The new
   connection waits.
-- **Repeating**: a method with `x-repeatable` in `rpc.discover` may be sent again after a lost connection: asked twice,
-  it does the same as once. `x-limit-seconds` is how long gnod's own clients wait between two messages.
+- **Repeating**: a method with `x-repeatable` in `rpc.discover` may be sent again after a lost connection: sent twice,
+  it has the same effect as once. `x-limit-seconds` is how long gnod's own clients wait between two messages.
 
 ## Limits
 
 - **In flight**: {in_flight} requests of one connection. A further one is refused with `limit_exceeded`; send it again
   after a reply.
 - **Batch**: {in_flight} requests. A longer one is refused as a whole, with one `limit_exceeded`.
-- **Time**: a message arrives within {message_s:g} s of its first byte, or the daemon disconnects the client.
+- **Time**: a message must arrive within {message_s:g} s of its first byte, or the daemon disconnects the client.
 
 ## Compatibility
 
-From 1.0 on, a client that works with one version works with each later one that has the same first number. A test
+From 1.0 on, a client that works with one version works with each later one with the same first number. A test
 compares the protocol with each released one.
 
 - **What stays**: methods, parameters and fields of results with their names, types and defaults, listed values,
-  notifications, and the code and kind of each error. A required field is never absent, and one that is never null stays
-  so. A repeatable method stays repeatable.
+  notifications, and the code and kind of each error. A required field is never absent, and a field
+  that is never null stays so. A repeatable method stays repeatable.
 - **What may come**: methods, optional parameters, fields, values, kinds of errors, and notifications for clients that
   ask for them. Limits of parameters and messages only become wider. A required parameter may become optional.
 - **What is unknown**: a client ignores fields and notifications that it does not know, and must expect unknown values
   and errors. The daemon refuses unknown methods (`method_not_found`) and parameters (`invalid_params`). So a newer
   client that an older daemon refuses can leave the parameter out. `daemon.status` has the version.
-- **Deprecation**: the description of what will go says so and names what replaces it. It works until the first number
-  changes.
+- **Deprecation**: the description of a deprecated part says so and names its replacement. It works until the
+  first number changes.
 - **No promise**: texts of messages, scores and the order of hits, `x-limit-seconds`, and the files of gnod.
 """
 
@@ -226,13 +226,13 @@ def _shared_parameters() -> Iterator[str]:
 
 
 def _is_shared(cls: type) -> bool:
-    """Tell whether several methods add to these parameters."""
+    """Return whether several methods add to these parameters."""
     users = [each.params for each in METHODS.values() if issubclass(each.params, cls)]
     return issubclass(cls, Params) and cls is not Params and len(users) > 2 and cls not in users
 
 
 def _parameters(cls: type[Params], params: Sequence[Schema]) -> list[str]:
-    """Describe the own parameters of a struct, and name the shared ones that they are added to."""
+    """Describe a struct's own parameters, and name the shared ones to which they are added."""
     base = next((each for each in cls.__mro__[1:] if _is_shared(each)), None)
     own = list(takewhile(lambda each: each not in (base, Params), cls.__mro__))
     names = {name for each in own for name in inspect.get_annotations(each)}
@@ -317,7 +317,7 @@ def _errors() -> str:
                 [
                     str(EXIT_NOTHING),
                     "`search`, `vsearch`, `query`, `similar`, `evidence`, `recall` or `multi-get` found nothing; "
-                    "`check-links` found dead links; a question was answered with no",
+                    "`check-links` found dead links; the user answered a question with no",
                 ],
                 [str(errors.EXIT_RUNTIME), "an error: a wrong command line, or a failure"],
                 [str(errors.EXIT_NOT_RUNNING), "the daemon is not running, and gnoctl may not start it"],
@@ -490,8 +490,9 @@ def _yaml(value: object) -> str:
 # ---------------------------------------------------------------------------------------------- formats
 
 _FORMATS = """\
-gnod recognises binary formats by their content, whatever a file is called, and text formats by their names. A file with
-an unknown extension is read as plain text if it is text. `gnoctl why FILE` says how a file was read, or why it was not.
+gnod recognises binary formats by their content, regardless of the file name, and text formats by their names. A
+file with an unknown extension is read as plain text if it is text. `gnoctl why FILE` says how a file was read, or why
+it was not.
 [Conversations](#conversations) are recognised by their content in files of text and JSON.
 
 - **Headings**: the passages of the document know the headings above them.
@@ -509,15 +510,17 @@ _CONVERSATIONS = """\
 ## Conversations
 
 Transcripts of agents and chats become documents with a heading for each message, such as `## Mara, 2026-03-04 10:22`
-or `## user, 2026-03-04 10:22`. In an export of several conversations, each is one: `conversations.json!/Title`.
-A conversation of more than 256,000 characters has several documents (`part 2`).
+or `## user, 2026-03-04 10:22`. In an export of several conversations, each becomes a document:
+`conversations.json!/Title`. A conversation of more than 256,000 characters has several documents (`part 2`).
 
-- What an agent's tools were given and answered is folded: its first 12 lines, 1,200 characters. Pictures and what a
-  model thought are left out. A message is quoted: headings in it are not headings of the document.
-- Times are those of the file. Documents say when they are in UTC.
-- Keys and passwords are masked: `[masked: GitHub token]`. The forms of known keys are searched, and values behind names
-  such as `password` or `api_key`; a password in a sentence stays. `mask_secrets: false` turns it off for a collection.
-- Lines that cannot be read are counted in the document. An export that is cut off has the conversations before.
+- The input and output of an agent's tools are folded, and cut after 12 lines or 1,200 characters. Pictures and a
+  model's reasoning are left out. Messages are quoted: headings in them are not headings of the document.
+- Times come from the file. Documents say if they are in UTC.
+- Keys and passwords are masked: `[masked: GitHub token]`. gnod masks known formats of keys, and values after names
+  such as `password` or `api_key`, but not a password in a sentence. `mask_secrets: false` turns this off for a
+  collection.
+- Lines that cannot be read are counted in the document. Of a truncated export, gnod reads the
+  conversations before the cut.
 
 | program | file |
 | --- | --- |
@@ -602,7 +605,7 @@ def _search_constants() -> str:
 # ---------------------------------------------------------------------------------------------- licences
 
 _LICENCES = """\
-gnod is under the [MIT licence](../LICENSE). Three of its files have data of others, whose licences are in
+gnod is under the [MIT licence](../LICENSE). Three of its files contain data of others, whose licences are in
 `licenses/` and in the package:
 
 | file | from | licence |

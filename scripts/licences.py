@@ -15,7 +15,7 @@ _CLASSIFIER = re.compile(r"License :: (?:.* :: )?(.+)")
 
 
 def rows() -> list[list[str]]:
-    """Return package and licence. A package that this system does not need keeps the row that the page has."""
+    """Return package and licence. A package that this system does not need keeps its row on the page."""
     written = dict(re.findall(r"^\| (\S+) \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     environment = SYSTEMS[0].environment(PYTHONS[0])
     return [[name, _licence(name) or written.get(name, "")] for name in closure(environment, extras=())]

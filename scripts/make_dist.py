@@ -1,7 +1,7 @@
-"""Write sdist and wheel to dist/: `make dist`. Both are made twice, in different folders, and must be the same bytes.
+"""Write sdist and wheel to dist/: `make dist`. Both are built twice, in different folders, and must be identical.
 
-The sdist has what git tracks, the man pages and the completion scripts. The wheel is made from the unpacked sdist, and
-has what `WHEEL` says. A file too many or too few is an error.
+The sdist contains the files that git tracks, the man pages and the completion scripts. The wheel is built from the
+unpacked sdist, and contains the files that `WHEEL` names. An extra or missing file is an error.
 """
 # ruff: noqa: T201
 
@@ -19,7 +19,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
 
-# Where the files of the sdist are in the wheel; the first beginning that fits counts, and None leaves a file out.
+# Maps the files of the sdist to their places in the wheel. The first prefix that matches counts, and None leaves a file
+# out.
 WHEEL = {
     "editors/vscode/test/": None,
     "editors/": "DATA/share/gnod/editors/",
@@ -61,7 +62,7 @@ def main() -> int:
 
 
 def _build(tracked: list[str], folder: Path) -> tuple[Path, Path]:
-    """Return sdist and wheel, made in `folder`."""
+    """Return sdist and wheel, built in `folder`."""
     source = folder / "source"
     for name in tracked:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
@@ -96,7 +97,7 @@ def check(tracked: list[str], sdist: Path, wheel: Path) -> list[str]:
 
 
 def _place(name: str) -> str | None:
-    """Return where a file of the sdist is in the wheel."""
+    """Return the place of a file of the sdist in the wheel."""
     begin = next((begin for begin in WHEEL if name.startswith(begin)), None)
     return begin and WHEEL[begin] and f"{WHEEL[begin]}{name.removeprefix(begin)}"
 

@@ -48,7 +48,7 @@ def man_pages() -> dict[str, list[str]]:
 
 def completion_script(shell: str) -> str:
     script = get_completion_script(prog_name="gnoctl", complete_var=VARIABLE, shell=shell)
-    # Zsh loads the script at the first Tab, and expects it to complete then, too.
+    # Zsh loads the script at the first Tab, and expects it to complete immediately.
     return f'{script}\n[[ $funcstack[1] == _gnoctl ]] && _gnoctl_completion "$@"' if shell == "zsh" else script
 
 
@@ -115,7 +115,8 @@ def _see_also(names: list[str]) -> list[str]:
 
 
 def _text(text: str) -> str:
-    """Return text for a line of its own: roff reads a point or quote at its start, backslashes, and plain hyphens."""
+    """Escape text for a separate line: roff interprets a point or quote at its start, backslashes, and plain
+    hyphens."""
     escaped = text.replace("\\", "\\e").replace("-", "\\-")
     bold = re.sub(r"`([^`]+)`", r"\\fB\1\\fR", escaped)
     return re.sub(r"^(?=[.'])", r"\\&", bold)

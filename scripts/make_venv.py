@@ -26,7 +26,7 @@ LOG = VENV / "install.log"
 WHEELS = VENV / "wheels"
 PINS = ROOT / "constraints.txt"
 
-# Those for which `make wheels` finds every pinned package.
+# The versions for which `make wheels` finds every pinned package.
 PYTHONS = ((3, 14), (3, 13), (3, 12), (3, 11))
 COMPILERS = ("c++", "g++", "clang++")
 LLAMA = "llama-cpp-python"
@@ -178,7 +178,7 @@ def _must_compile() -> bool:
 
 
 def _pip_output(*arguments: str) -> str:
-    """Return what pip prints, or nothing if it fails."""
+    """Return the output of pip; "" if it fails."""
     done = subprocess.run([str(PYTHON), "-m", "pip", *arguments], capture_output=True, text=True, check=False)
     return "" if done.returncode else done.stdout.strip()
 
@@ -195,7 +195,7 @@ class _Pip:
         self._what = what
         self._progress = progress
         self._last: deque[str] = deque(maxlen=LAST_LINES)
-        # A session of its own: Ctrl-C reaches the compilers through `end`, once.
+        # Use a separate session, so that Ctrl-C reaches the compilers only once, through `end`.
         self._child = subprocess.Popen(
             [*command, "--constraint", str(PINS), "--progress-bar", "off"],
             cwd=str(ROOT),

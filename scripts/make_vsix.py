@@ -2,7 +2,7 @@
 
 The file is a zip of the files that `editors/vscode/package.json` names, of a manifest, and of a list of MIME types:
 https://learn.microsoft.com/en-us/visualstudio/extensibility/anatomy-of-a-vsix-package
-The same sources make the same bytes.
+The same sources produce the same bytes.
 """
 # ruff: noqa: T201
 

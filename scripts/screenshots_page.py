@@ -51,7 +51,7 @@ class _Pictures:
         self._entrance = entrance
 
     def take(self, name: str, address: str, awaited: str, click: str | None = None, **options: Any) -> None:
-        """Save what the page shows at an address, as soon as a selector matches and nothing is loaded any more."""
+        """Save a screenshot of the page at an address, as soon as a selector matches and loading has ended."""
         context = self._browser.new_context(viewport=options.pop("viewport", WIDE), **options)
         page = context.new_page()
         origin = self._entrance.partition("/?")[0]

@@ -1,4 +1,4 @@
-"""The constants of search, for docs/search-constants.md: what each means. Their values are read from the code."""
+"""The constants of search and their meaning, for docs/search-constants.md. Their values are read from the code."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.keyword.lexical:_MAX_PREFIX_MATCHES", "most documents that a prefix may match"),
         Constant("search.keyword.lexical:_MIN_DEPTH", "documents that are ranked at least"),
         Constant("search.keyword.lexical:_WINDOWED", "best documents whose windows are compared"),
-        Constant("search.keyword.windows:LONG", "terms from which on a document is long"),
+        Constant("search.keyword.windows:LONG", "terms from which a document counts as long"),
         Constant("search.keyword.windows:WINDOW", "terms of a window"),
         Constant("search.keyword.windows:SHARE", "share of the window's score in that of a long document"),
         Constant(
             "search.keyword.windows:NEGLIGIBLE", "terms below this share of the heaviest weight do not count in windows"
         ),
-        Constant("store.keyword_index.fulltext:_LARGE", "documents from which on negligible terms are not read"),
+        Constant("store.keyword_index.fulltext:_LARGE", "documents from which negligible terms are not read"),
         Constant(
             "store.keyword_index.fulltext:_NEGLIGIBLE",
             "terms below this share of the rarest term's weight are negligible",
@@ -75,7 +75,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         ),
         Constant("search.correction.query_correction:TWO_EDITS", "letters of a word that may have two errors"),
         Constant("search.correction.query_correction:MAX_CORRECTIONS", "words of a query that are corrected"),
-        Constant("search.correction.query_correction:COST", "what a cost of 1 is worth, as a logarithm of documents"),
+        Constant("search.correction.query_correction:COST", "value of a cost of 1, as a logarithm of documents"),
         Constant("search.correction.query_correction:JOINED", "cost of a missing space"),
         Constant("search.correction.query_correction:TWICE", "cost of two errors"),
         Constant("search.correction.query_correction:UNSEEN", "added cost of a word that the sampled texts lack"),
@@ -112,7 +112,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
             "int8 vectors of a model that are all compared; of more, the signs come first",
         ),
         Constant("search.meaning.presorted_vectors:_LEAST", "vectors that are compared first, at least"),
-        Constant("search.meaning.presorted_vectors:_PER_DOCUMENT", "the same, for each document wanted"),
+        Constant("search.meaning.presorted_vectors:_PER_DOCUMENT", "the same, for each requested document"),
         Constant(
             "search.meaning.presorted_vectors:_JUDGED", "nearest vectors so far that decide how many more are compared"
         ),
@@ -127,13 +127,15 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant(
             "search.meaning.presorted_vectors:_SAMPLE", "documents from which the spread of very many is estimated"
         ),
-        Constant("search.meaning.presorted_vectors:_TRIED", "random documents that tell which share passes a filter"),
+        Constant(
+            "search.meaning.presorted_vectors:_TRIED", "random documents that estimate the share that passes a filter"
+        ),
         Constant(
             "search.meaning.vector_matrix:_ROUNDING_SIGMAS",
             "standard deviations of the rounding error that int8 cosines allow for",
         ),
         Constant("search.meaning.vector_matrix:FLOAT_NOISE", "error of float32 sums"),
-        Constant("search.meaning.candidate_documents:_MIN_DEPTH", "documents that are looked at first"),
+        Constant("search.meaning.candidate_documents:_MIN_DEPTH", "documents that are examined first"),
         Constant("search.meaning.candidate_documents:_DEEPER", "factor by which the search goes deeper at most"),
         Constant("search.meaning.candidate_documents:_MAX_DEPTH", "greatest depth for ties within the error of int8"),
         Constant(
@@ -191,7 +193,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("tuning.experiment:MAX_DOCUMENTS", "documents that represent a larger collection"),
         Constant("tuning.experiment:MAX_QUESTIONS", "questions"),
         Constant("background.tuning:IDLE_S", "seconds without embedding before the daemon learns by itself"),
-        Constant("background.tuning:MIN_DOCUMENTS", "documents from which on a collection learns by itself"),
+        Constant("background.tuning:MIN_DOCUMENTS", "documents from which a collection learns by itself"),
     ),
     "Expansion": (
         Constant(
@@ -204,14 +206,14 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.hybrid.stages:RERANK_SHARE", "share of the budget that stays for the reranker"),
         Constant(
             "search.expansion.expander:UNFINISHED_LIMIT_S",
-            "seconds for which an expansion goes on after its query, for the cache",
+            "seconds for which an expansion continues after its query, for the cache",
         ),
         Constant("search.expansion.prompts:MAX_QUERY_CHARACTERS", "characters of the query that the model reads"),
         Constant("search.expansion.prompts:MAX_TOKENS", "tokens that the model writes"),
-        Constant("search.hybrid.budget:_MAX_SKIPPED", "most queries for which a model that timed out is not asked"),
+        Constant("search.hybrid.budget:_MAX_SKIPPED", "most queries for which a model that timed out is not called"),
         Constant(
             "search.hybrid.budget:_PLAINLY_MORE",
-            "how many times more time than at the timeout makes gnod ask it all the same",
+            "factor over the time of the timeout with which gnod calls it anyway",
         ),
     ),
     "Reranking": (
@@ -236,7 +238,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("search.passages.best_passage:FURTHER", "share of the best passage's value that a further one needs"),
     ),
     "Related documents": (
-        Constant("search.related.related_documents:_SPARE", "candidates of each kind beyond those asked for"),
+        Constant("search.related.related_documents:_SPARE", "candidates of each kind beyond those requested"),
     ),
     "Quotes": (
         Constant("answers.quotes:WEIGHTS", "weights of the parts of a score"),
@@ -250,7 +252,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.quotes:_LETTERS", "letters of the sequences by which forms of a word are compared"),
         Constant("answers.words:PAIR", "value of a pair of characters in a script without spaces, in words"),
         Constant("answers.quotes:_WORTHWHILE", "share of the first quote's score that a further one needs"),
-        Constant("answers.quotes:_LONG", "characters from which on only parts of a document are read"),
+        Constant("answers.quotes:_LONG", "characters from which only parts of a document are read"),
         Constant("answers.quotes:_REACH", "characters that are read on both sides of a place"),
         Constant("answers.quotes:_PLACES", "best places by vector that are read"),
         Constant("search.passages.sentences:MAX_CHARACTERS", "characters of a sentence; longer ones are cut"),
@@ -260,9 +262,9 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.quoting:LIMIT_S", "seconds for the models"),
     ),
     "Confidence": (
-        Constant("answers.confidence:THRESHOLD", "confidence from which on a question is answered"),
-        Constant("answers.confidence:CERTAIN", "confidence from which on evidence is said to have the answer"),
-        Constant("answers.confidence:ABSENT", "confidence below which the documents are said not to have it"),
+        Constant("answers.confidence:THRESHOLD", "confidence from which a question counts as answered"),
+        Constant("answers.confidence:CERTAIN", "confidence from which the evidence is said to contain the answer"),
+        Constant("answers.confidence:ABSENT", "confidence below which the documents are said not to contain it"),
         Constant("answers.confidence:WEIGHTS", "weights of the components"),
         Constant("answers.confidence:BIAS", "added to their sum"),
         Constant("answers.confidence:_AMPLE", "weight of matched words above which more adds nothing"),
@@ -276,7 +278,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.structure:MAX_TOKENS", "tokens of a passage; longer ones are cut"),
         Constant("answers.packet:COVERAGE", "bonus for all words of the question, as a share of the best score"),
         Constant("answers.packet:WORTHWHILE", "share of the first passage's value for a further one"),
-        Constant("answers.packet:_RISE", "what this share grows by when the budget is used up"),
+        Constant("answers.packet:_RISE", "growth of this share until the budget is used up"),
         Constant("answers.packet:COPIED", "share of equal character sequences that makes a near-copy"),
     ),
     "Generated answers": (
@@ -286,7 +288,7 @@ SECTIONS: Mapping[str, tuple[Constant, ...]] = {
         Constant("answers.prompt:TOKENS", "tokens of the rules"),
         Constant("answers.nearness:_DEVIATIONS", "standard deviations above nonsense that make a text near"),
         Constant("answers.service:LIMIT_S", "seconds for the answer"),
-        Constant("models.run.repetition:REPEATS", "times that a text stands in a row to be a repetition"),
+        Constant("models.run.repetition:REPEATS", "successive occurrences of a text that count as a repetition"),
         Constant("models.run.repetition:CHARACTERS", "characters of a repetition, at least"),
         Constant("answers.citations:_CITED_SHARE", "share of a sentence's words that a cited source must contain"),
         Constant("answers.citations:_FOUND_SHARE", "the same for a source that the model did not cite"),

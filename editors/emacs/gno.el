@@ -9,10 +9,11 @@
 ;;; Commentary:
 
 ;; `gno-search' searches while you type; RET opens the selected document at
-;; the line that was found.  `gno-follow' goes where the link at point leads;
-;; `gno-backlinks' and `gno-mentions' list what leads here.  `gno-status'
-;; says whether the index equals the disk.  The daemon is reached over its
-;; socket with jsonrpc.el, and started through gnoctl when it is not running.
+;; the line that was found.  `gno-follow' follows the link at point;
+;; `gno-backlinks' and `gno-mentions' list the places that refer to this
+;; file.  `gno-status' shows whether the index equals the disk.  The package
+;; reaches the daemon over its socket with jsonrpc.el, and starts it through
+;; gnoctl when it is not running.
 
 ;;; Code:
 
@@ -27,13 +28,13 @@
   :prefix "gno-")
 
 (defcustom gno-command '("gnoctl")
-  "How gnoctl is run: the program and its first arguments.
+  "The command that runs gnoctl: the program and its first arguments.
 It finds the socket and starts the daemon.  Add \"--index\" and a name
 to search another index."
   :type '(repeat string))
 
 (defcustom gno-limit 20
-  "How many documents are shown."
+  "The number of documents that are shown."
   :type 'natnum)
 
 (defcustom gno-debounce 0.01
@@ -41,15 +42,15 @@ to search another index."
   :type 'number)
 
 (defface gno-match '((t :inherit match))
-  "The words that were found.")
+  "The face for matched words.")
 
 (defface gno-place '((t :inherit shadow))
-  "Where a document is.")
+  "The face for the place of a document.")
 
 ;;; The connection
 
 (defclass gno-connection (jsonrpc-process-connection)
-  ((last-id :initform nil :documentation "The id of the latest request: what a cancellation names."))
+  ((last-id :initform nil :documentation "The id of the latest request, to cancel it."))
   "A connection to the daemon.")
 
 (cl-defmethod jsonrpc-connection-send :before ((connection gno-connection) &key id method &allow-other-keys)
@@ -57,7 +58,7 @@ to search another index."
   (when (and id method)
     (setf (slot-value connection 'last-id) id)))
 
-(defvar gno--connection nil "The connection that all of this Emacs shares.")
+(defvar gno--connection nil "The connection that this Emacs process shares.")
 
 (defun gno--connection ()
   "Return an open connection; start the daemon when it is not running."
@@ -85,7 +86,7 @@ to search another index."
              '(:events-buffer-scrollback-size 0)))))
 
 (defun gno--gnoctl (&rest words)
-  "Run gnoctl with WORDS and return what it printed.
+  "Run gnoctl with WORDS and return its output.
 Where it fails, what it said is a `user-error'."
   (let ((errors (make-temp-file "gno")))
     (unwind-protect
@@ -105,7 +106,7 @@ Where it fails, what it said is a `user-error'."
       (delete-file errors))))
 
 (defun gno--request (method params done failed)
-  "Ask METHOD with PARAMS; call DONE with the result, or FAILED with a sentence.
+  "Call METHOD with PARAMS; call DONE with the result, or FAILED with a sentence.
 Return the request's id, for `gno--cancel'."
   (let ((connection (gno--connection)))
     (jsonrpc-async-request
@@ -119,12 +120,12 @@ Return the request's id, for `gno--cancel'."
     (slot-value connection 'last-id)))
 
 (defun gno--cancel (id)
-  "Take the request ID back: the daemon stops working on it."
+  "Cancel the request ID: the daemon stops working on it."
   (when (and id gno--connection (jsonrpc-running-p gno--connection))
     (jsonrpc-notify gno--connection :$/cancelRequest (list :id id))))
 
 (defun gno--ask (method params)
-  "Ask METHOD with PARAMS and wait for the result."
+  "Call METHOD with PARAMS and wait for the result."
   (condition-case problem
       (jsonrpc-request (gno--connection) method params :timeout 30)
     (jsonrpc-error
@@ -132,13 +133,13 @@ Return the request's id, for `gno--cancel'."
 
 ;;; The live search
 
-(defvar gno--results nil "The buffer that shows what was found.")
-(defvar gno--query "" "What was typed last.")
-(defvar gno--hits nil "What was found for it.")
-(defvar gno--message nil "What else there is to say.")
+(defvar gno--results nil "The buffer that shows the hits.")
+(defvar gno--query "" "The latest query.")
+(defvar gno--hits nil "The hits of the latest query.")
+(defvar gno--message nil "The message beside the hits, or nil.")
 (defvar gno--selected 0 "The number of the selected hit, from 0.")
 (defvar gno--timer nil "Waits for the next key.")
-(defvar gno--pending nil "The id of the request under way.")
+(defvar gno--pending nil "The id of the running request.")
 
 (defvar gno-search-map
   (let ((map (make-sparse-keymap)))
@@ -150,7 +151,7 @@ Return the request's id, for `gno--cancel'."
     map)
   "Keys of the field that `gno-search' reads from.")
 
-(defvar gno-history nil "What was searched for.")
+(defvar gno-history nil "The earlier queries.")
 
 ;;;###autoload
 (defun gno-search (&optional query)
@@ -182,22 +183,22 @@ Open the one that is chosen at the line that was found."
   (gno--select (1+ gno--selected)))
 
 (defun gno-previous ()
-  "Select the hit before."
+  "Select the previous hit."
   (interactive)
   (gno--select (1- gno--selected)))
 
 (defun gno--select (number)
-  "Select the hit of that NUMBER; before the first comes the last."
+  "Select the hit NUMBER; before the first one comes the last one."
   (when gno--hits
     (setq gno--selected (mod number (length gno--hits)))
     (gno--draw)))
 
 (defun gno--input ()
-  "Search for what is in the minibuffer, if that has changed."
+  "Search for the content of the minibuffer, if it has changed."
   (gno--query (string-trim (minibuffer-contents-no-properties))))
 
 (defun gno--query (query)
-  "Search for QUERY in a moment; what is under way is taken back."
+  "Search for QUERY after a moment, and cancel the earlier search."
   (unless (equal query gno--query)
     (setq gno--query query)
     (gno--supersede)
@@ -206,7 +207,7 @@ Open the one that is chosen at the line that was found."
       (setq gno--timer (run-with-timer gno-debounce nil #'gno--send query)))))
 
 (defun gno--supersede ()
-  "Take back the search that waits or is under way."
+  "Cancel the waiting or running search."
   (when gno--timer
     (cancel-timer gno--timer)
     (setq gno--timer nil))
@@ -215,7 +216,7 @@ Open the one that is chosen at the line that was found."
     (setq gno--pending nil)))
 
 (defun gno--send (query)
-  "Ask the daemon for QUERY."
+  "Send QUERY to the daemon."
   (let* (mine
          (answered (lambda (hits message)
                      (when (eql mine gno--pending) ; else a later one has taken its place
@@ -238,7 +239,7 @@ Open the one that is chosen at the line that was found."
   (gno--draw))
 
 (defun gno--draw ()
-  "Write what was found into its buffer."
+  "Write the hits into their buffer."
   (when (buffer-live-p gno--results)
     (with-current-buffer gno--results
       (let (selected)
@@ -258,7 +259,7 @@ Open the one that is chosen at the line that was found."
         (when-let* ((window (get-buffer-window gno--results)))
           (set-window-point window (point)))))))
 
-;;; A document found
+;;; Hits
 
 (defun gno--line (hit)
   "Return the two lines that show HIT."
@@ -305,7 +306,7 @@ Open the one that is chosen at the line that was found."
                (cl-position ?\n text :start first))))
 
 (defun gno--text-p (hit)
-  "Say whether HIT's file itself is text whose lines are those of the hit."
+  "Return non-nil if HIT's file itself is text with the same lines as the hit."
   (let ((mime (plist-get hit :mime)))
     (or (member mime '("application/json" "application/yaml" "application/toml"))
         (and (string-prefix-p "text/" mime)
@@ -313,7 +314,7 @@ Open the one that is chosen at the line that was found."
 
 (defun gno--open (hit)
   "Open HIT at its line.
-That is the file where it is text, else the text that the index has of it."
+Open the file if it is text, else the indexed text."
   (let ((source (plist-get hit :source)))
     (if (and (gno--text-p hit) (file-exists-p source))
         (find-file source)
@@ -337,8 +338,8 @@ That is the file where it is text, else the text that the index has of it."
 
 ;;;###autoload
 (defun gno-follow ()
-  "Go where the link at point leads.
-That is a document and its heading, or an address in the browser."
+  "Follow the link at point.
+Open a document at its heading, or an address in the browser."
   (interactive)
   (let* ((found (gno--ask :document.links (list :ref (gno--file) :direction "out" :limit 1000)))
          (line (line-number-at-pos nil t))
@@ -364,7 +365,7 @@ If there is none, return the next one, or the last."
         (car (last links)))))
 
 (defun gno--follow (link)
-  "Go where LINK leads."
+  "Follow LINK."
   (let ((target (plist-get link :target))
         (fragment (plist-get link :fragment))
         (candidates (append (plist-get link :candidates) nil)))
@@ -385,7 +386,7 @@ If there is none, return the next one, or the last."
 
 ;;;###autoload
 (defun gno-mentions ()
-  "Choose one of the places that name this file without a link, and go there."
+  "Choose one of the places that mention this file without a link, and go there."
   (interactive)
   (let ((found (gno--ask :links.mentions (list :ref (gno--file) :limit 1000))))
     (gno--choose "Mentions of" "mentions" found (plist-get found :mentions))))
@@ -425,7 +426,7 @@ FOUND has the title.  Where there are none, say so with VERB."
 
 ;;;###autoload
 (defun gno-status ()
-  "Say whether the index equals the disk."
+  "Show whether the index equals the disk."
   (interactive)
   (let* ((status (gno--ask :index.status (make-hash-table)))
          (embedding (plist-get status :embedding)))
@@ -459,8 +460,8 @@ FOUND has the title.  Where there are none, say so with VERB."
           (gno--flat (plist-get collection :path))))
 
 (defun gno--remarks (result)
-  "Return what is to be said beside the hits of RESULT.
-That is that the index is behind, and what was left out."
+  "Return the note beside the hits of RESULT.
+It says whether the index is behind, and what was left out."
   (let ((freshness (plist-get result :freshness)))
     (when-let* ((parts (append (unless (eq (plist-get freshness :current) t)
                                  (list (plist-get freshness :state)))

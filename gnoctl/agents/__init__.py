@@ -1,4 +1,4 @@
-"""The AI agents on this machine: where each lists its MCP servers, and how an entry is added.
+"""Find the AI agents on this machine and the files that list their MCP servers, and add an entry.
 
-Must not depend on the daemon, and knows only the command that serves MCP.
+Must not depend on the daemon; the command that serves MCP is the only one it uses.
 """

@@ -1,4 +1,4 @@
-"""The known agents, and where each lists its MCP servers. Reads no file."""
+"""The known agents and the files that list their MCP servers. Reads no file."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 HttpForm = tuple[str, str, dict[str, object]]
-"""The names of the address and of the headers in an entry, and what is added."""
+"""The keys of the address and the headers in an entry, and additional members."""
 
 
 class Agent(NamedTuple):
@@ -54,7 +54,7 @@ def _settings(*parts: str) -> Path:
 
 
 def _claude_code() -> Path:
-    # The file is beside the folder, unless the variable moves the folder.
+    # The file is beside the folder, unless the variable names another folder.
     return _claude_home() / ".claude.json" if os.environ.get("CLAUDE_CONFIG_DIR") else _home(".claude.json")
 
 
@@ -113,7 +113,7 @@ _ALL = (
         "windsurf",
         http=("serverUrl", "headers", {}),
     ),
-    # Also on macOS.
+    # Zed uses this path on macOS as well.
     Agent("zed", "Zed", "context_servers", lambda: _moved("XDG_CONFIG_HOME", ".config") / "zed/settings.json", "zed"),
 )
 

@@ -34,8 +34,9 @@ class FileEdit(NamedTuple):
 
 
 class ServerEntry(NamedTuple):
-    """What is added to an agent's settings. `name`: of the server there. `values`: the members of the entry, with the
-    additional ones of an old entry; raises Refused. `foreign`: members that only the other kind of entry has."""
+    """The entry for an agent's settings. `name`: the server's name there. `values` returns the members of the entry,
+    with the additional ones of an old entry; raises Refused. `foreign`: members that only the other kind of entry
+    has."""
 
     name: str
     values: Callable[[Agent, Mapping[str, object]], dict[str, object]]
@@ -64,7 +65,7 @@ def carry_out(change: FileEdit) -> None:
     """Write the file. Raises Conflict if another program has written it since."""
     if change.old == change.new:
         return
-    # A symbolic link (to a repository of dotfiles) stays one.
+    # Keep a symbolic link: it may point to a repository of dotfiles.
     file = change.file.resolve()
     file.parent.mkdir(parents=True, exist_ok=True)
     mode = 0o600 if change.old is None else stat.S_IMODE(file.stat().st_mode)
@@ -75,8 +76,8 @@ def carry_out(change: FileEdit) -> None:
 
 
 def snippet(agent: Agent, entry: ServerEntry) -> str:
-    """Return the entry as it looks in an empty file. A change is also shown like this, because the lines around it may
-    contain secrets of other servers."""
+    """Return the entry as it looks in an empty file. Changes are also shown in this form, because the lines around them
+    may contain secrets of other servers."""
     values = entry.values(agent, {})
     if agent.format == "toml":
         return toml_table.render((agent.table, entry.name), values)
@@ -114,7 +115,7 @@ def _refused(agent: Agent, entry: ServerEntry, why: str) -> Refused:
 
 
 # Agents pass on little of the environment. Without these paths, the bridge would look for another daemon; without the
-# switches, it would start one that this shell would not.
+# switches, it would start a daemon with other settings than this shell.
 _PATHS = (
     *("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_SOCKET"),
     *("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"),
@@ -143,7 +144,7 @@ def command_of(places: IndexPaths) -> ServerEntry:
 
 
 def address_of(places: IndexPaths, url: str, token: str) -> ServerEntry:
-    """Return the entry with the address of a bridge that runs, and the token that it asks for."""
+    """Return the entry with the address of a running bridge, and the token that it requires."""
 
     def values(agent: Agent, old: Mapping[str, object]) -> dict[str, object]:
         if agent.http is None:
@@ -164,7 +165,7 @@ def _program() -> list[str]:
     """Return gnoctl's own command line, absolute: desktop programs have another PATH."""
     beside = Path(sys.executable).with_name("gnoctl")
     on_path = shutil.which("gnoctl")
-    # Prefer the one on the PATH: it may be a link that survives the next upgrade (pipx, uv).
+    # Prefer the program on the PATH: it may be a link that survives the next upgrade (pipx, uv).
     if on_path and beside.exists() and Path(on_path).resolve() == beside.resolve():
         return [str(Path(on_path).absolute())]
     # With -P, modules from the agent's working folder are not imported.

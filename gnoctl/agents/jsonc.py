@@ -20,8 +20,8 @@ class Unfit(Exception):
 
 
 class JsoncValue(NamedTuple):
-    """The value in `text[start:end]`. `members` (of an object): where each key begins, and its value.
-    `comma`: one follows the last member."""
+    """The value in `text[start:end]`. `members` (of an object): where each key begins, and its value. `comma`: whether
+    a comma follows the last member."""
 
     start: int
     end: int

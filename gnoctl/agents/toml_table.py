@@ -23,8 +23,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def with_table(text: str, path: Sequence[str], values: Mapping[str, object], drop: Collection[str] = ()) -> str:
-    """Return `text` with `values` in the table `path`, whose other keys are kept but for those to `drop`. Raises
-    Unfit."""
+    """Return `text` with `values` in the table `path`. Its other keys stay, except those in `drop`. Raises Unfit."""
     expected = copy.deepcopy(parse(text))
     table = _table(expected, path)
     for key in drop:
@@ -53,7 +52,7 @@ def _put(
     table: Any = document
     for depth, key in enumerate(path):
         if key not in table:
-            # A table that only contains another one needs no line of its own.
+            # A table that only contains another one needs no separate line.
             is_inline = isinstance(table, InlineTable)
             table[key] = tomlkit.inline_table() if is_inline else tomlkit.table(depth < len(path) - 1)
         table = table[key]

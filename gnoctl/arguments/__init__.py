@@ -1,4 +1,4 @@
-"""What is written after `gnoctl`: how a command declares its options, how words are read, what `--help` says.
+"""The arguments of `gnoctl`: declare the options of a command, parse the words, and print `--help`.
 
 Runs no command and prints no result.
 """

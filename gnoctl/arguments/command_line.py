@@ -1,4 +1,4 @@
-"""Read a whole command line: the options of every command, the name of the command, its own options."""
+"""Read a whole command line: the global options, the name of the command, and its own options."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def begin(words: list[str]) -> tuple[dict[str, Any], str | None, list[str]]:
         if rest and rest[0] in GROUPS and longest_name(rest) in (None, rest[0]):
             # Options may also be between a group and its verb.
             place = f"gnoctl {rest[0]}"
-            # A group that is a command itself has options of its own, which are read later.
+            # A group that is also a command has its own options, which are read later.
             with suppress(Misused) if rest[0] in NAMES else nullcontext():
                 more, verb = scan(rest[1:], specs(Options), stop_at_word=True)
                 if longest_name([rest[0], *verb]) != rest[0]:

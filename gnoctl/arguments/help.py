@@ -90,7 +90,7 @@ def split_help(help: str) -> list[tuple[str, list[str]]]:
 
 
 def usage(name: str, declared: list[Spec]) -> str:
-    """Return `gnoctl get [OPTIONS] REF`, say."""
+    """Return the usage line, such as `gnoctl get [OPTIONS] REF`."""
     words = ["gnoctl", name, "[OPTIONS]"]
     for spec in declared:
         if not spec.flags:

@@ -1,4 +1,4 @@
-"""How a command declares its options: once, as a struct, from which parsing, help, completion and the docs derive.
+"""Declare the options of a command once, as a struct; parsing, help, completion and the docs derive from it.
 
     class LsOptions(Options, frozen=True, kw_only=True):
         scope: Annotated[str | None, argument("SCOPE", "…")] = None
@@ -36,12 +36,12 @@ def option(
     """Mark a field as an option.
 
     Args:
-        flags: As they are written: "-n, --limit".
-        help: A sentence; a default that is not empty is added.
-        metavar: What stands for the value in the help.
+        flags: The flags as the user types them: "-n, --limit".
+        help: A sentence. A default that is not empty is appended.
+        metavar: The placeholder for the value in the help.
         complete: "collections", or the words that the shell offers, separated by |. A Literal offers its own.
         group: The heading in the help.
-        ge, le: The least and the greatest number. A field that may be None has them in a Meta of its own.
+        ge, le: The minimum and the maximum. A field that may be None has them in a separate Meta.
     """
     return declared(Spec(tuple(flags.split(", ")) if flags else (), help, metavar, complete, group), ge=ge, le=le)
 
@@ -90,7 +90,7 @@ def _spec(field: msgspec.structs.FieldInfo) -> Spec:
 
 
 def _stated(default: object, spec: Spec) -> str:
-    """Return what the help says of a default; nothing of an empty one, or if the text says it already."""
+    """Return the note about a default for the help; "" if the default is empty or the text already mentions it."""
     if not spec.flags or not default or not isinstance(default, str | int | float) or "[default" in spec.help:
         return ""
     return f" [default: {default:g}]" if isinstance(default, float) else f" [default: {default}]"
@@ -101,7 +101,7 @@ def _unwrap(annotation: Any) -> tuple[Any, Spec]:
     bare, *notes = get_args(annotation)
     while get_origin(bare) in (Annotated, Union, UnionType):
         bare = get_args(bare)[0]
-    # typing folds a nested Annotated into the outer one: ours is the note that carries the declaration.
+    # typing folds a nested Annotated into the outer one: use the note that carries the declaration.
     return bare, next(note.extra["spec"] for note in notes if note.extra)
 
 

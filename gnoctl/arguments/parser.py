@@ -1,4 +1,4 @@
-"""Parse words by the declarations of options: the only parser, which every command line goes through.
+"""Parse words by the declarations of options. Every command line goes through this parser.
 
 A plain search uses it too, so it imports nothing slow. Must not know the commands.
 """
@@ -36,14 +36,14 @@ class Misused(Exception):
 
 
 def parse(words: list[str], declared: list[Spec]) -> dict[str, Any]:
-    """Return the values that the words give, by the name of their option. Raises Misused."""
+    """Return the values in the words, by the name of their option. Raises Misused."""
     values, plain = scan(words, declared)
     return values | _place(plain, [spec for spec in declared if not spec.flags])
 
 
 def scan(words: list[str], declared: list[Spec], *, stop_at_word: bool = False) -> tuple[dict[str, Any], list[str]]:
-    """Read the options, up to `--` or with `stop_at_word` the first word that is not an option. Return their values,
-    and the other words: those that are not options, and all that follow the end. Raises Misused."""
+    """Read the options up to `--` or, with `stop_at_word`, up to the first word that is not an option. Return their
+    values and all other words. Raises Misused."""
     by_flag = {flag: spec for spec in declared for flag in spec.flags}
     values: dict[str, Any] = {}
     plain: list[str] = []
@@ -109,7 +109,7 @@ def _place(plain: list[str], positional: list[Spec]) -> dict[str, Any]:
         if spec.required and not placed.get(spec.name):
             raise Misused(f"{spec.metavar} is missing")
     if plain:
-        raise Misused(f"there is no place for {plain[0]!r}")
+        raise Misused(f"unexpected argument {plain[0]!r}")
     return placed
 
 

@@ -12,7 +12,7 @@ _RELATIVE = ("./", "../", "~/")
 def absolute(reference: str) -> str:
     """Make a path on this disk absolute; leave docids, `gno://` addresses and `collection/path` as they are.
 
-    It is a path if it begins like one (`./`, `../`, `~/`) or if such a file exists; a line or page after it stays.
+    A reference is a path if it begins with `./`, `../` or `~/`, or if the file exists. A line or page after it stays.
     Symbolic links are not resolved: a collection's path may contain one.
     """
     if reference in (".", "..", "~") or reference.startswith(_RELATIVE):

@@ -64,7 +64,7 @@ Xml = Annotated[bool, option("--xml", "Print XML", group="Output")]
 
 Paths = Annotated[bool, option("--paths", "Print the absolute path of each file, one per line", group="Output")]
 Paths0 = Annotated[
-    bool, option("-0, --paths0", "As --paths, with a null character after each, for xargs -0", group="Output")
+    bool, option("-0, --paths0", "Like --paths, with a null character after each path, for xargs -0", group="Output")
 ]
 
 _PROGRAM_FORMATS: tuple[Format, ...] = ("json", "files", "csv", "md", "xml", "paths", "paths0")

@@ -1,4 +1,4 @@
-"""What a command reads from standard input: a text, a confirmation, a passphrase."""
+"""Read a text, a confirmation or a passphrase from standard input."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 from gnoctl.printing import text
 from gnod.errors import UsageError
 
-# This is more than any command accepts, so that an endless input is refused.
+# No command accepts more. The limit stops an endless input.
 _MAX_BYTES = 4 * 1024 * 1024
 
 
 def given_text(words: list[str], *, missing: str) -> str:
-    """Return the words as one text; for `-`, or without words if standard input is not a terminal, its content.
+    """Return the words as one text. `-` reads standard input, and so do no words, unless standard input is a terminal.
 
-    Raises UsageError: with the message `missing` if there is no text, or if it is not UTF-8 or far too long.
+    Raises UsageError: with the message `missing` if there is no text, and if the text is not UTF-8 or far too long.
     """
     if words and words != ["-"]:
         return " ".join(words)
@@ -35,7 +35,7 @@ def given_text(words: list[str], *, missing: str) -> str:
 def confirmed(question: str) -> bool:
     """Ask on a terminal. Raises UsageError if standard input is not a terminal."""
     if not sys.stdin.isatty():
-        raise UsageError("this needs a confirmation: add --yes")
+        raise UsageError("this command needs a confirmation: add --yes")
     print(text.line(f"{question} [y/N] "), end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 

@@ -1,4 +1,4 @@
-"""Which commands there are, and in which module each is. A module is imported only when one of its commands runs."""
+"""The commands and their modules. A module is imported only when one of its commands runs."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from gnoctl.command import Command
 
-# Maps a panel of the help to commands, and these to modules of this package. A name of two words is that of a command
+# Maps a panel of the help to commands, and these to modules of this package. A name of two words belongs to a command
 # in a group.
 PANELS: dict[str, dict[str, str]] = {
     "Search and read": {

@@ -43,13 +43,13 @@ class AskOptions(QuestionOptions, frozen=True, kw_only=True):
 def ask(options: AskOptions) -> int:
     r"""Quote the sentences that answer a question, and answer it with citations.
 
-    First come up to three sentences, table rows, list items or lines of your documents that best answer the question,
-    word for word and with their place. They need no language model and take a fraction of a second.
+    First, it quotes up to three sentences, table rows, list items or lines of your documents that best answer the
+    question, word for word and with their location. This needs no language model and takes a fraction of a second.
 
-    Then a language model reads the best passages and answers, if there is one that is large enough; --generate calls a
-    smaller one, too, and --no-generate calls none. Only sentences are kept whose figures, dates, names and words are in
-    a source, which is cited as [1]; without such a sentence, no answer is shown. While the model writes, its text is
-    dim because it is not checked yet. Ctrl-C stops it. `gnoctl models pull answer` downloads it.
+    Then a language model reads the best passages and answers, if a large enough model is installed; --generate also
+    calls a smaller one, and --no-generate calls none. The answer keeps only sentences whose figures, dates, names and
+    words are in a source, which is cited as [1]; without such a sentence, no answer is shown. While the model writes,
+    its text is dim because it is not checked yet. Ctrl-C stops the model. `gnoctl models pull answer` downloads it.
 
     If your documents probably do not contain the answer, `ask` says so and shows the nearest passages. The exit status
     is 0 in any case: scripts read `answered` and `confidence` with --json.
@@ -69,7 +69,7 @@ def ask(options: AskOptions) -> int:
     if options.verify:
         return _verify(options)
     if not options.question:
-        raise UsageError("there is no question: gnoctl ask how long do we keep backups")
+        raise UsageError("no question was given: gnoctl ask how long do we keep backups")
     if options.generate and options.no_generate:
         raise UsageError("--generate and --no-generate cannot be used together: choose one")
     params = AskParams(
@@ -89,7 +89,9 @@ def ask(options: AskOptions) -> int:
 
 
 def _verify(options: AskOptions) -> int:
-    given = given_text(options.question, missing="there is no text: gnoctl ask --verify 'We keep backups for 30 days.'")
+    given = given_text(
+        options.question, missing="no text was given: gnoctl ask --verify 'We keep backups for 30 days.'"
+    )
     values: dict[str, Any] = {"text": given, "limit": options.limit, **filter_values(options)}
     params = wire.AskVerifyParams(**values)
     with options.connect() as daemon, options.progress(quiet=options.json) as progress:

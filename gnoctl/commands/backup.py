@@ -30,7 +30,7 @@ class BackupOptions(JsonOptions, frozen=True, kw_only=True):
 def backup(options: BackupOptions) -> None:
     """Write index, memories and config to one file.
 
-    The daemon goes on indexing and searching meanwhile; the file is a snapshot of one moment, with texts, vectors and
+    Meanwhile, the daemon continues to index and search; the file is a snapshot of one moment, with texts, vectors and
     failures. Memories are included in encrypted form, without their key. Models and your own files are not included.
     Only you can read the file. `gnoctl restore FILE` restores it, on this machine or on another.
 
@@ -71,7 +71,7 @@ def restore(options: RestoreOptions) -> int:
     params = wire.IndexRestoreParams(path=_absolute(options.file), config=options.config, memories=options.memories)
     with options.connect() as daemon, options.progress() as progress:
         result = daemon.call("index.restore", params, wire.IndexRestoreResult, on_progress=progress)
-        # Until the daemon closes this connection: a new one is answered from the restored index.
+        # Wait until the daemon closes this connection. A new one gets answers from the restored index.
         if not wait_until(lambda: daemon.is_lost, CLOSE_TIMEOUT_S):
             raise TimedOut("gnod has not opened the restored index yet: see `gnoctl daemon logs`")
     with options.connect() as daemon:
@@ -105,8 +105,8 @@ def _absolute(file: str) -> str:
 
 
 def _why_locked(daemon: Connection) -> str | None:
-    """Return why the memories are locked, so that the user is told now. After a restore the daemon has no passphrase,
-    and another machine may not have the key, in its keyring or its file."""
+    """Return why the memories are locked, to notify the user now. After a restore the daemon has no passphrase, and
+    another machine may have neither the keyring nor the file with the key."""
     try:
         status = daemon.call("memory.status", NoParams(), MemoryStatusResult)
         if status.key == "passphrase" and not status.unlocked:

@@ -45,8 +45,8 @@ def bench(options: BenchOptions) -> NoReturn:
     installed model (`gnoctl models pull embed`) and time to embed everything. The measures need optional packages:
     `pip install 'gnod[bench]'`.
 
-    Hybrid queries run without a time limit, and query variants are generated beforehand. Collections learn as `gnoctl
-    tune` does it.
+    Hybrid queries run without a time limit, and query variants are generated beforehand. Collections are tuned as by
+    `gnoctl tune`.
 
     Examples:
       gnoctl bench collections/scifact
@@ -59,6 +59,6 @@ def bench(options: BenchOptions) -> NoReturn:
 
 
 def request(options: BenchOptions) -> str:
-    """Return what `gnod bench` reads: the options in JSON."""
+    """Return the options as JSON, which `gnod bench` reads."""
     own = set(BenchOptions.__struct_fields__) - set(Options.__struct_fields__) | {"quiet"}
     return msgspec.json.encode({name: getattr(options, name) for name in own}).decode()

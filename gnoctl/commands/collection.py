@@ -57,7 +57,7 @@ class AddOptions(FolderOptions, frozen=True, kw_only=True):
     path: Annotated[str | None, argument("PATH", "The folder")] = None
     kind: Annotated[
         Literal["files", "conversations"],
-        option("--kind", "What is in it: files, or conversations, which are found without PATH", "KIND"),
+        option("--kind", "Its content: files, or conversations, which are found without PATH", "KIND"),
     ] = "files"
     yes: Annotated[bool, option("-y, --yes", "Add all places with conversations without asking")] = False
 
@@ -67,8 +67,8 @@ def add(options: AddOptions) -> int:
     """Add a folder and index it.
 
     From then on, changes in the folder are indexed automatically. gnod reads the folder; only `gnoctl capture` writes
-    to it. With --kind conversations and no PATH, it looks where Claude Code, Codex and IRC programs keep what was said,
-    shows what is there, and asks.
+    to it. With --kind conversations and no PATH, it looks for the conversations of Claude Code, Codex and IRC programs,
+    shows what it found, and asks.
 
     Examples:
       gnoctl collection add ~/notes
@@ -91,7 +91,7 @@ def add(options: AddOptions) -> int:
 def _add_conversations(options: AddOptions) -> int:
     """Add the folders in which programs keep conversations, each as a collection."""
     if options.kind == "files":
-        raise UsageError("no folder is named: run `gnoctl collection add FOLDER`")
+        raise UsageError("no folder was given: run `gnoctl collection add FOLDER`")
     with options.connect() as daemon:
         known = daemon.call("collection.list", NoParams(), wire.CollectionListResult).collections
         added = {os.path.realpath(each.path) for each in known}
@@ -112,7 +112,7 @@ def _add_conversations(options: AddOptions) -> int:
     return max((status for status, _ in results), default=0)
 
 
-# What exports and logs are called. What is not a conversation is indexed as what it is.
+# The extensions of exports and logs. Files that are not conversations are indexed like other files.
 _EXTENSIONS = ["jsonl", "json", "html", "txt", "log", "weechatlog", "zip"]
 
 
@@ -150,7 +150,7 @@ def _usual_places() -> Iterator[tuple[ConversationPlace, list[int]]]:
 
 
 def _sizes(place: ConversationPlace) -> Iterator[int]:
-    for path, _, names in os.walk(place.folder):  # what cannot be read is left out
+    for path, _, names in os.walk(place.folder):  # unreadable folders are left out
         for name in names:
             if name.endswith(f".{place.extension}"):
                 with suppress(OSError):
@@ -158,7 +158,7 @@ def _sizes(place: ConversationPlace) -> Iterator[int]:
 
 
 def add_and_index(daemon: Connection, options: FolderOptions, path: str) -> tuple[int, wire.CollectionAddResult]:
-    """Add the folder, index it unless --no-index is given; return the exit status and the daemon's answer."""
+    """Add the folder, and index it unless --no-index is given. Return the exit status and the daemon's answer."""
     params = wire.CollectionAddParams(
         path=folder(path),
         name=options.name,
@@ -218,9 +218,9 @@ class AttachOptions(JsonOptions, frozen=True, kw_only=True):
 def attach(options: AttachOptions) -> None:
     """Search a collection that another daemon publishes, together with your own.
 
-    Every search over it sends the weights of its words, and its vector, to the server of the collection; so this says
-    what leaves the machine, and asks. A token for the server is in the environment of the daemon, as GNO_TOKEN_HOST, or
-    in the keyring.
+    Every search in it sends the weights of the query's words, and the query's vector, to the server of the collection,
+    so the command says what leaves the machine, and asks. Put a token for the server into the environment of the
+    daemon, as GNO_TOKEN_HOST, or into the keyring.
 
     Examples:
       gnoctl collection attach milvus+tls://milvus.example/team/handbook --egress any
@@ -232,9 +232,7 @@ def attach(options: AttachOptions) -> None:
     found = options.call("collection.attach", params, wire.CollectionAttachResult).collection
     if not options.json:
         print(text.line(f"{found.name}: {count(found.documents or 0, 'document')}, published by {found.publisher}"))
-        print(
-            text.line(f"Each search over it, and over all collections, sends its words and vector to {found.address}.")
-        )
+        print(text.line(f"Each search in it, or in all collections, sends its words and vector to {found.address}."))
     if not options.yes and not confirmed("Attach it?"):
         return
     result = options.call("collection.attach", replace(params, check_only=False), wire.CollectionAttachResult)
@@ -243,7 +241,7 @@ def attach(options: AttachOptions) -> None:
 
 @command("collection detach", NameOptions)
 def detach(options: NameOptions) -> None:
-    """Stop searching an attached collection, and delete what of it is on this machine."""
+    """Stop searching an attached collection, and delete its data on this machine."""
     result = options.call(
         "collection.detach", wire.CollectionDetachParams(name=options.name), wire.CollectionDetachResult
     )
@@ -285,7 +283,7 @@ class ContextAddOptions(JsonOptions, frozen=True, kw_only=True):
 
 @command("context add", ContextAddOptions)
 def add_context(options: ContextAddOptions) -> None:
-    """Describe what a folder is about; the text accompanies every result from it.
+    """Describe what a folder is about; every result from it includes the text.
 
     Examples:
       gnoctl context add / 'My notes since 2019'
@@ -339,11 +337,10 @@ def publish(options: PublishOptions) -> int:
     """Publish a collection, so that others can search it.
 
     Says what leaves the machine, and asks. From then on, changes are published automatically; `gnoctl status` shows
-    whether some wait. The setting `egress` of the collection must allow the address. A token for the server is in the
-    environment of the daemon, as GNO_TOKEN_HOST, or in the keyring: `keyring set gnod-shared HOST:PORT`.
+    whether any are pending. The setting `egress` of the collection must allow the address. Put a token for the server
+    into the environment of the daemon, as GNO_TOKEN_HOST, or into the keyring: `keyring set gnod-shared HOST:PORT`.
 
-    One daemon publishes a collection. Another one is refused; --take-over makes it the publisher, for example on a new
-    machine.
+    Only one daemon can publish a collection; --take-over makes this one the publisher, for example on a new machine.
 
     Examples:
       gnoctl collection publish handbook --to milvus+tls://milvus.example:19530/team
@@ -377,17 +374,17 @@ def _published(publication: wire.PublicationInfo) -> str:
     if publication.state == "failing":
         return text.line(f"{publication.collection} is not published yet: {publication.reason}; gnod tries again")
     if publication.state == "publishing":
-        return text.line(f"{publication.collection}: `gnoctl status` shows how far it is")
+        return text.line(f"{publication.collection}: `gnoctl status` shows the progress")
     documents = count(publication.documents, "document")
     return text.line(f"published {publication.collection}: {documents} at {publication.address}")
 
 
 @command("collection unpublish", NameOptions)
 def unpublish(options: NameOptions) -> None:
-    """Remove everything that was published of a collection.
+    """Remove everything that was published from a collection.
 
-    Counts the rows before and afterwards, and prints both. The collection itself does not change. Documents that others
-    have fetched stay with them.
+    Counts the rows before and afterwards, and prints both. The collection itself does not change. Others keep the
+    documents that they have fetched.
     """
     params = wire.CollectionUnpublishParams(name=options.name)
     result = options.call("collection.unpublish", params, wire.CollectionUnpublishResult)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 ANSWER_TIMEOUT_S = 2.0
 STOP_TIMEOUT_S = 15.0
 EXIT_TIMEOUT_S = 2.0
-# For `--force`: the daemon has this long to end in order, and then this long to end after being killed.
+# With `--force`, the daemon has this long to end by itself, and then this long to end after it was killed.
 GRACE_S = 5.0
 
 
@@ -70,7 +70,7 @@ def _status(places: IndexPaths, connection: Connection) -> DaemonStatusResult:
         except Unavailable:
             if not daemon.is_lost:
                 raise
-    # A daemon that finds a damaged index closes its connections, replaces the index and begins again.
+    # A daemon that finds a damaged index closes its connections, replaces the index and starts again.
     with start_daemon(places) as daemon:
         return daemon.call("daemon.status", NoParams(), DaemonStatusResult)
 
@@ -111,7 +111,7 @@ def stop(options: StopOptions) -> None:
 
 class RestartOptions(StopOptions, frozen=True, kw_only=True):
     when_idle: Annotated[
-        bool, option("--when-idle", "After an upgrade: replace it when no request is lost, and wait for that")
+        bool, option("--when-idle", "After an upgrade: wait until no request would be lost, then replace it")
     ] = False
 
 
@@ -120,7 +120,7 @@ def restart(options: RestartOptions) -> None:
     """Stop the daemon if it is running, and start it.
 
     With --when-idle, the installed gnod takes its place as soon as the requests in flight have been answered. Clients
-    that connect meanwhile wait, and indexing continues afterwards. Ctrl-C gives it up.
+    that connect meanwhile wait, and indexing continues afterwards. Ctrl-C cancels the restart.
     """
     if options.force and options.when_idle:
         raise UsageError("--force does not wait: use it without --when-idle")
@@ -140,7 +140,7 @@ def _replace(options: RestartOptions) -> None:
         daemon.call("daemon.restart", NoParams(), DaemonRestartResult, on_progress=progress)
 
     def serves() -> bool:
-        """It holds the lock all the time, and writes there when it begins and when it serves."""
+        """The daemon holds the lock all the time, and writes to its file when it starts and when it serves."""
         now = holder_of(places.lock_file)
         return now is None or (now.socket is not None and now != before)
 
@@ -153,7 +153,7 @@ def _replace(options: RestartOptions) -> None:
 
 
 def _stopped(options: StopOptions) -> tuple[int, str | None]:
-    """Stop the daemon; return its process id, and its service manager if it told that."""
+    """Stop the daemon. Return its process id, and its service manager if it reported one."""
     if not options.force:
         status = stop_daemon(options.places)
         return status.pid, status.manager
@@ -161,7 +161,7 @@ def _stopped(options: StopOptions) -> tuple[int, str | None]:
 
 
 def _end_daemon(places: IndexPaths) -> int:
-    """End the process that holds the index's lock, asking nothing of it; return its process id.
+    """End the process that holds the index's lock, without a request to it. Return its process id.
 
     Its workers end with it. Raises DaemonNotRunning, or Unavailable if the process cannot be ended from here.
     """
@@ -186,8 +186,8 @@ def _end_daemon(places: IndexPaths) -> int:
 
 
 def _process_of(places: IndexPaths, holder: Holder) -> psutil.Process:
-    """Return the process that has the lock file open: the pid in the file alone proves nothing. psutil signals no other
-    process that gets the same pid later."""
+    """Return the process that has the lock file open; the pid in the file alone proves nothing. If another process gets
+    the same pid later, psutil does not signal it."""
     import psutil
 
     with suppress(psutil.Error, OSError):
@@ -256,7 +256,7 @@ def stop_daemon(places: IndexPaths) -> DaemonStatusResult:
             raise
         except Unavailable:
             pass  # another client has stopped it
-    # A service manager continues to listen, and connecting would start the daemon again.
+    # A service manager continues to listen, and a connection would start the daemon again.
     _wait_until_ended(places, status.pid, closes_socket=status.manager is None)
     return status
 
@@ -301,7 +301,7 @@ def socket(options: Options) -> None:
     """
     check_socket_path(options.places.socket)
     path = socket_in_use(options.places)
-    check_place(str(path))  # editors connect on their own
+    check_place(str(path))  # editors connect without gnoctl
     print(path)
 
 

@@ -99,7 +99,7 @@ class StatsOptions(JsonOptions, frozen=True, kw_only=True):
 def stats(options: StatsOptions) -> None:
     """Show how long requests take, the memory of each process, what was embedded when, and the sizes of caches.
 
-    All figures are since the daemon started; p50 and p95 are of the last 256 calls of a method.
+    All figures count from the start of the daemon; p50 and p95 cover the last 256 calls of a method.
 
     Examples:
       gnoctl stats

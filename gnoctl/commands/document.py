@@ -122,7 +122,7 @@ def multi_get(options: MultiGetOptions) -> int:
 
 
 def _documents(documents: list[wire.DocumentText], options: MultiGetOptions) -> Iterator[str]:
-    """Yield each below a header, like head(1)."""
+    """Yield each document below a header, like head(1)."""
     terminal = options.terminal
     for at, document in enumerate(documents):
         if at:
@@ -178,7 +178,7 @@ def ls(options: LsOptions) -> None:
 
 def _ls_skipped(options: LsOptions) -> None:
     if options.format not in ("people", "json"):
-        raise UsageError("`ls --skipped` has no other format than --json")
+        raise UsageError("`ls --skipped` supports only the format --json")
     params = IndexSkippedParams(collection=options.scope, limit=options.limit, offset=options.offset)
     result = options.call("index.skipped", params, IndexSkippedResult)
     rows = [
@@ -224,12 +224,12 @@ def capture(options: CaptureOptions) -> None:
       gnoctl capture 'Ask Mara about the heat pump #house'
       gnoctl capture -c notes < draft.md
     """
-    text = given_text(options.text, missing="there is no text: gnoctl capture 'Call the plumber'")
+    text = given_text(options.text, missing="no text was given: gnoctl capture 'Call the plumber'")
     params = wire.DocumentCaptureParams(text=text, collection=options.collection)
     written = options.call("document.capture", params, wire.DocumentCaptureResult)
     options.show(written, written.source)
     if not written.is_indexed:
-        note("it will be found in a moment: other files are being read")
+        note("searches will find it in a moment: other files are being read")
 
 
 _CONVERSATION = "application/x-conversation"
@@ -237,7 +237,11 @@ _CONVERSATION = "application/x-conversation"
 
 class OpenOptions(Options, frozen=True, kw_only=True):
     ref: Annotated[
-        str, argument("HIT", "As a search prints it: collection/path:LINE or collection/path:pPAGE; or as for get")
+        str,
+        argument(
+            "HIT",
+            "A hit as a search prints it (collection/path:LINE or collection/path:pPAGE), or a reference as for get",
+        ),
     ]
     program: Annotated[
         str | None, option("--with", "Use this program, such as 'zathura -P {page} {path}'", "COMMAND")

@@ -58,14 +58,14 @@ def follow(options: FollowOptions) -> None:
             raise Unavailable(f"the daemon closed the connection: {again}", error.details) from None
 
 
-def _show_state(begun: IndexSubscribeResult, options: FollowOptions) -> None:
+def _show_state(subscribed: IndexSubscribeResult, options: FollowOptions) -> None:
     if options.json:
-        print(json_text(begun), flush=True)
+        print(json_text(subscribed), flush=True)
         return
-    if begun.reset and options.since:
+    if subscribed.reset and options.since:
         options.note(f"the changes since clock {options.since} are no longer recorded: all documents follow")
-    documents = sum(collection.documents for collection in begun.state.collections)
-    names = ", ".join(collection.name for collection in begun.state.collections) or "no collection yet"
+    documents = sum(collection.documents for collection in subscribed.state.collections)
+    names = ", ".join(collection.name for collection in subscribed.state.collections) or "no collection yet"
     options.note(f"following {names} ({count(documents, 'document')}); Ctrl-C stops")
 
 

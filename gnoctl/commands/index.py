@@ -89,7 +89,7 @@ def embed(options: JsonOptions) -> int:
     try:
         result = options.call("index.embed", wire.IndexEmbedParams(), wire.IndexEmbedResult, shows_progress=True)
     except KeyboardInterrupt:
-        note("the daemon goes on embedding: `gnoctl status` says how far it is, and `gnoctl pause` stops it")
+        note("the daemon continues embedding: `gnoctl status` shows the progress, and `gnoctl pause` stops it")
         raise
     options.show(result, _embedded(result))
     return EXIT_RUNTIME if result.reason else 0
@@ -150,8 +150,7 @@ def tune(options: TuneOptions) -> None:
     Makes questions from its titles, headings, first sentences, docstrings and links, removes each from its document,
     and measures which mix of keyword and vector search finds the document again. The mix changes only if a statistical
     test says that this helps. The daemon does it once by itself, after a collection is embedded and the machine has
-    been idle. Nothing leaves this machine, unless a model server embeds the collection, and only the
-    figures are kept.
+    been idle. Nothing leaves this machine, unless a model server embeds the collection. Only the figures are kept.
 
     Examples:
       gnoctl tune

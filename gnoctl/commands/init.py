@@ -96,8 +96,8 @@ def _choose_models(daemon: Connection, options: InitOptions, *, has_preset: bool
 
 
 def _ask_folder(daemon: Connection) -> tuple[str, str | None] | None:
-    """Ask until there is a folder to add, and say what it has. Return its path and the name of the collection; None if
-    the user answers nothing."""
+    """Ask until the user names a folder that can be added, and describe it. Return its path and the name of the
+    collection; None for an empty answer."""
     while path := _answer("Which folder do you want to search? "):
         try:
             params = wire.CollectionPreviewParams(path=folder(path))
@@ -128,12 +128,12 @@ def _described(found: wire.CollectionPreviewResult) -> Iterator[str]:
 
 
 def _answer(question: str) -> str:
-    """Ask on the terminal, with Tab for names of files. The end of the input is an empty answer."""
+    """Ask on the terminal. Tab completes file names. The end of the input counts as an empty answer."""
     with suppress(ImportError):
         import readline
 
         readline.parse_and_bind("tab: complete")
-        readline.set_completer_delims("\n")  # a name may contain blanks
+        readline.set_completer_delims("\n")  # a name may contain spaces
     try:
         return input(question).strip()
     except EOFError:

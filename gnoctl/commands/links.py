@@ -35,7 +35,7 @@ class LinksOptions(JsonOptions, frozen=True, kw_only=True):
 
 @command("links", LinksOptions)
 def links(options: LinksOptions) -> None:
-    """Print the links in a document, and those to it, with their lines.
+    """Print the links in a document and the links to it, with their lines.
 
     Examples:
       gnoctl links notes/projects/boat.md
@@ -93,9 +93,9 @@ class MentionsOptions(LinksOptions, frozen=True, kw_only=True):
 
 @command("mentions", MentionsOptions)
 def mentions(options: MentionsOptions) -> None:
-    """Print where other documents name a document without a link to it there.
+    """Print where other documents mention a document without a link to it.
 
-    Its names are the title, the aliases, and the file name if it is made of words.
+    Its names are the title, the aliases, and the file name if it consists of words.
 
     Examples:
       gnoctl mentions notes/projects/boat.md
@@ -129,7 +129,7 @@ class GraphOptions(JsonOptions, frozen=True, kw_only=True):
 
 @command("graph", GraphOptions)
 def graph(options: GraphOptions) -> None:
-    """Print the documents around a document, or those of a scope, and the links between them.
+    """Print the documents around a document, or in a scope, and the links between them.
 
     Links are followed in both directions. → links to what is below, ← is linked from it, ↔ both.
 
@@ -235,7 +235,7 @@ def _dead(link: wire.DeadLink) -> str:
 def audit(options: CheckLinksOptions) -> int:
     """List dead links, documents that nothing links to, and documents with the same text.
 
-    Writes nothing. The exit status is 1 if there is any of them.
+    Writes nothing. The exit status is 1 if it lists anything.
 
     Examples:
       gnoctl audit notes
@@ -312,7 +312,8 @@ def mv(options: MoveOptions) -> None:
 
 
 def _destination(old: str, new: str) -> str:
-    """Return a path on disk if the file was named by one. It need not exist. After a slash, the name stays."""
+    """Return a path on disk, which need not exist, if the file was named by one. After a slash, the file keeps its
+    name."""
     new += PurePath(old).name if new.endswith("/") else ""
     return folder(new) if old.startswith("/") and not new.startswith(SCHEME) else absolute(new)
 

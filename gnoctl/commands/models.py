@@ -1,4 +1,4 @@
-"""`gnoctl models …`: the language models; and the choice of a preset, with which `gnoctl init` ends."""
+"""`gnoctl models …`: the language models. Also chooses a preset, which is the last step of `gnoctl init`."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def _model(default: str = "") -> object:
 def list_models(options: JsonOptions) -> None:
     """List the presets and the models.
 
-    Marks the active preset; `gnoctl models use` changes it. For each preset: the memory that a search needs with its
-    models loaded. For each model: its use, whether it is installed, and its
-    address. A collection may have its own models, set in index.yml. `~` marks the size of a download.
+    Marks the active preset; `gnoctl models use` changes it. Shows for each preset the memory that a search needs with
+    its models loaded, and for each model its use, whether it is installed, and its address. A collection may have its
+    own models, set in index.yml. `~` marks the size of a download.
     """
     result = options.call("models.list", NoParams(), wire.ModelsListResult)
     options.show(result, _list(result, options))
@@ -116,8 +116,8 @@ def use(options: UseOptions) -> int:
     Writes it to index.yml. `gnoctl models pull` downloads the models. Until all documents have vectors of the new
     model, searches use the old vectors. `auto` chooses by the graphics card, the number of cores,
     the free memory and the languages of your documents, says why, and asks before it downloads anything. `none` leaves
-    keyword search. A model that index.yml names itself, for a role or a collection, stays in force: the command says
-    which.
+    only keyword search. A model that index.yml itself names, for a role or a collection, stays in force: the command
+    says which.
 
     Examples:
       gnoctl models use auto
@@ -147,7 +147,7 @@ def use(options: UseOptions) -> int:
 class PullOptions(JsonOptions, frozen=True, kw_only=True):
     models: Annotated[list[str], _model("all models in use")] = []
     force: Annotated[bool, option("--force", "Download installed models again")] = False
-    accept: Annotated[str, option("--accept", "Accept a file with another hash than known", "SHA256")] = ""
+    accept: Annotated[str, option("--accept", "Accept a file with this hash instead of the known one", "SHA256")] = ""
 
 
 @command("models pull", PullOptions)
@@ -155,7 +155,8 @@ def pull(options: PullOptions) -> None:
     """Download the models that are in use and not installed.
 
     Ctrl-C stops the download; the next pull continues it. Proxies (HTTPS_PROXY, …), mirrors (HF_ENDPOINT,
-    PIP_INDEX_URL) and HF_TOKEN are taken from this terminal. HF_HUB_OFFLINE=1 and GNO_OFFLINE=1 forbid downloads.
+    PIP_INDEX_URL) and HF_TOKEN are read from the environment of this terminal. HF_HUB_OFFLINE=1 and GNO_OFFLINE=1
+    forbid downloads.
 
     A model that a server runs (https://host:port/v1#model) is not downloaded. With --force and its whole address, gnod
     accepts that the server has another model now, and embeds everything again.
@@ -169,7 +170,7 @@ def pull(options: PullOptions) -> None:
     result = options.call("models.pull", params, wire.ModelsPullResult, shows_progress=True)
     options.show(result, _pulled(result))
     if not result.models and not options.json:
-        options.note("There is nothing to download: no model is in use that this machine runs")
+        options.note("Nothing to download: this machine runs none of the models in use")
 
 
 class ClearOptions(JsonOptions, frozen=True, kw_only=True):
@@ -182,7 +183,7 @@ class ClearOptions(JsonOptions, frozen=True, kw_only=True):
 def clear(options: ClearOptions) -> int:
     """Delete models from the disk.
 
-    Searches do without a deleted model until `gnoctl models pull` downloads it again. Files of `file:` addresses are
+    Searches work without a deleted model until `gnoctl models pull` downloads it again. Files of `file:` addresses are
     yours and stay.
 
     Examples:
@@ -285,12 +286,12 @@ def _for_search(missing: dict[str, list[str]]) -> list[str]:
 
 
 def use_preset(daemon: Connection, options: JsonOptions, preset: str) -> None:
-    """Write a preset to index.yml, and say which models it does not change."""
+    """Write a preset to index.yml, and print which models it does not change."""
     _note_in_force(options, daemon.call("models.use", wire.ModelsUseParams(preset=preset), wire.ModelsUseResult))
 
 
 def _note_in_force(options: JsonOptions, result: wire.ModelsUseResult) -> None:
-    """Say which models index.yml names itself, and how to end that."""
+    """Print which models index.yml itself names, and how to end that."""
     for each in result.in_force:
         server = ", a server that gets texts and queries" if each.remote else ""
         if each.collection is None:
@@ -342,7 +343,8 @@ def _is_for_search(model: wire.PresetModel) -> bool:
 
 
 def _download(daemon: Connection, options: JsonOptions, wanted: list[str]) -> bool:
-    """Download models. Returns false, with a note, if that failed: the folder is indexed, so the command has not."""
+    """Download models. Return false, with a note, if that fails; the command itself succeeds, because the folder is
+    indexed."""
     try:
         with options.progress() as progress:
             params = wire.ModelsPullParams(models=wanted, network=network())

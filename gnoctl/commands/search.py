@@ -1,5 +1,5 @@
-"""`gnoctl search`, `vsearch`, `query`, `similar`: the call, and what is printed of the results. `gnoctl saved …`:
-searches with a name."""
+"""`gnoctl search`, `vsearch`, `query`, `similar`: call the daemon and print the results. `gnoctl saved …`: searches
+with a name."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ExactOptions(SearchOptions, frozen=True, kw_only=True):
 
     @property
     def names(self) -> list[str]:
-        """The columns. Raises UsageError for a format that has none."""
+        """The columns. Raises UsageError for a format without columns."""
         if self.columns and self.format not in ("people", "json", "csv"):
             raise UsageError(f"--columns cannot be used with --{self.format}: choose --csv or --json")
         return split_commas(self.columns)
@@ -149,14 +149,14 @@ def search(options: ExactOptions) -> int:
 
     Documents that contain all words come first. Use "quotation marks" for a phrase and a minus sign to exclude
     documents with a word; put such a query in single quotes. Words are matched by their stem, in the language of each
-    document. A word that no document contains is corrected, and the output says so; not in quotation marks, and not
-    with --exact. part* finds words that begin with a part, *part* words that contain it.
+    document. A word that no document contains is corrected, and the output says so, except in quotation marks and with
+    --exact. part* finds words that begin with a part, *part* words that contain it.
 
     Fields narrow the search: title:word, path:, tag:, type:, author:, lang:, ext:, size:>10k, before:, after:, has:tag,
     symbol:name for definitions in code, and every field of the frontmatter, such as status:open or year:2020..2024. A
-    minus excludes, a comma means "or". A query of fields only lists the documents, newest first.
+    minus excludes, a comma means "or". A query that has only fields lists the documents, newest first.
 
-    The exit status is that of rg: 0 if something was found, 1 if nothing was, 2 after an error.
+    The exit status is like that of rg: 0 if something was found, 1 if not, 2 after an error.
 
     Examples:
       gnoctl search rust error handling
@@ -177,7 +177,7 @@ def vsearch(options: LooseOptions) -> int:
 
     Finds passages that mean the same as the query, even if they share no word with it; with a multilingual model, also
     in other languages. Quotation marks and minus signs are not operators here. A word that no document contains is
-    corrected; not with --exact. For names and exact words, use `gnoctl search`. Needs an embedding model: `gnoctl
+    corrected, except with --exact. For names and exact words, use `gnoctl search`. Needs an embedding model: `gnoctl
     models pull embed` downloads it.
 
     Examples:
@@ -198,7 +198,7 @@ def query(options: HybridOptions) -> int:
     on the installed models: with none it is a keyword search; with more, a model also adds query variants and reranks
     the best documents. `--explain` shows every step, and why a step did not run.
 
-    A query of several lines says itself what is searched: `lex:` by keyword, `vec:` by meaning, `hyde:` for a passage
+    In a query of several lines, each line names its search: `lex:` by keyword, `vec:` by meaning, `hyde:` for a passage
     that would answer.
 
     Examples:
@@ -228,9 +228,10 @@ def query(options: HybridOptions) -> int:
 def similar(options: SimilarOptions) -> int:
     """Find documents related to a document: by meaning, and by links.
 
-    Besides similar documents, these are the documents that it links to, those that link to it, and those that others
-    link to beside it; the output says why. Near-copies of a hit come later. The document itself and its copies are left
-    out. --by-vectors shows the most similar documents only; then it must have vectors, and --fresh waits for them.
+    Finds similar documents, documents that it links to, documents that link to it, and documents that others link to
+    together with it; the output says why. Near-copies of a hit come later. The document itself and its copies are left
+    out. --by-vectors shows only the most similar documents; then the document must have vectors, and --fresh waits for
+    them.
 
     Examples:
       gnoctl similar notes/deploy.md
@@ -244,7 +245,7 @@ def similar(options: SimilarOptions) -> int:
 
 
 def _params(options: SearchOptions, kind: type[P], **more: object) -> P:
-    """Return the parameters of a search; `more` are those that its kind adds."""
+    """Return the parameters of a search; `more`: the parameters that this kind adds."""
     limit = options.limit or (PEOPLE_LIMIT if options.format == "people" else PROGRAM_LIMIT)
     values = {**filter_values(options), **more}
     return kind(limit=limit, min_score=options.min_score, full=options.full, **values)  # type: ignore[arg-type]
@@ -253,7 +254,7 @@ def _params(options: SearchOptions, kind: type[P], **more: object) -> P:
 def _find(
     options: SearchOptions, method: str, params: wire.FilterParams, *, nothing: str, shows_progress: bool = False
 ) -> int:
-    """Search, print the hits, and return the exit status. `nothing`: what to say if there are none."""
+    """Search, print the hits, and return the exit status. `nothing`: the message if there are none."""
     people = options.format == "people"
     with options.connect() as daemon:
         if shows_progress and people:
@@ -325,9 +326,9 @@ class SaveOptions(DocumentFilterOptions, frozen=True, kw_only=True):
 def save(options: SaveOptions) -> None:
     """Save a search under a name.
 
-    `@name` at the beginning of a query then stands for it, in every search, in `ask`, in editors and for agents; more
-    words may follow. Filters become fields of the query. A search with the same name is replaced. Saved searches are in
-    index.yml.
+    `@name` at the beginning of a query then means this search, in every search, in `ask`, in editors and for agents;
+    more words may follow. Filters become fields of the query. A search with the same name is replaced. Saved searches
+    are in index.yml.
 
     Examples:
       gnoctl saved add todo 'tag:work -status:done'

@@ -1,4 +1,4 @@
-"""`gnoctl status` and `why`: the state of all files in the index, and of one. `gnoctl egress`: what was sent
+"""`gnoctl status` and `why`: the state of all files in the index, or of one. `gnoctl egress`: what was sent
 elsewhere."""
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gnod.protocol.base import NoParams
 class StatusOptions(JsonOptions, frozen=True, kw_only=True):
     errors: Annotated[bool, option("--errors", "List the files that could not be read")] = False
     verify: Annotated[bool, option("--verify", "Compare folders of any size with the index")] = False
-    acknowledge: Annotated[bool, option("--acknowledge", "Do not mention the files that failed so far in answers")] = (
+    acknowledge: Annotated[bool, option("--acknowledge", "Stop mentioning the files that failed so far in answers")] = (
         False
     )
 
@@ -118,15 +118,15 @@ def _published(result: wire.IndexStatusResult, terminal: Terminal) -> Iterator[s
         if each.state == "failing":
             yield terminal.line(f"{where}: {behind}: {each.reason}", YELLOW)
         else:
-            told = f", {ago(each.told_at)}" if each.told_at else ""
-            yield text.line(f"{where}: {count(each.documents, 'document')}, {behind}{told}")
+            when = f", {ago(each.told_at)}" if each.told_at else ""
+            yield text.line(f"{where}: {count(each.documents, 'document')}, {behind}{when}")
         if each.failed:
             refused = f"{each.collection}: the engine refuses {count(each.failed, 'document')}"
             yield terminal.line(refused, RED)
 
 
 def _by_meaning(result: wire.IndexStatusResult) -> str:
-    """Tell how many documents are found by meaning while the work goes on: beginnings are embedded first."""
+    """Return how many documents can be found by meaning so far. The beginnings of documents are embedded first."""
     in_full, in_brief = (sum(getattr(c, name) for c in result.collections) for name in ("in_full", "in_brief"))
     briefly = "all" if in_brief >= result.documents else f"{in_brief:,}"
     return f"by meaning: {in_full:,} of {count(result.documents, 'document')} in full, {briefly} by their beginning"
@@ -293,9 +293,9 @@ def _facts(each: wire.WhyCollection) -> dict[str, str | None]:
 def egress(options: JsonOptions) -> None:
     """Show what was sent where, and when.
 
-    Counts the requests and bytes for model servers and for the servers of shared collections, by role and collection.
-    No text is kept. A request over several collections counts for each of them, and once in the line `all`.
-    `(memories)` are memories and searches in them; `(checks)` are sentences of gnod's own, which `gnoctl doctor` sends;
+    Counts the requests and bytes sent to model servers and to the servers of shared collections, by role and
+    collection. No text is kept. A request over several collections counts for each of them, and once in the line `all`.
+    `(memories)` are memories and searches in them; `(checks)` are gnod's own sentences, which `gnoctl doctor` sends;
     `(bench)` is what `gnoctl bench` sends. `gnoctl status` shows which servers are in use now, and who may use them.
     """
     result = options.call("index.egress", NoParams(), wire.IndexEgressResult)
@@ -304,7 +304,7 @@ def egress(options: JsonOptions) -> None:
 
 def _sent(result: wire.IndexEgressResult, terminal: Terminal) -> Iterator[str]:
     if not result.entries:
-        yield "Nothing was ever sent: no model server and no server of a shared collection was asked"
+        yield "Nothing was ever sent to a model server or to the server of a shared collection"
         return
     rows = [_sent_row(entry) for entry in result.entries if entry.collection or _is_shared(entry, result.entries)]
     headers = ["address", "for", "collection", "requests", "sent", "first", "last"]
@@ -314,7 +314,7 @@ def _sent(result: wire.IndexEgressResult, terminal: Terminal) -> Iterator[str]:
 
 
 def _is_shared(total: wire.EgressEntry, entries: list[wire.EgressEntry]) -> bool:
-    """Tell whether a total is over several collections."""
+    """Return whether a total covers several collections."""
     return sum((entry.address, entry.role) == (total.address, total.role) for entry in entries) > 2
 
 

@@ -65,7 +65,7 @@ def _draw(options: UiOptions) -> str | None:
     _check_terminal(prints=options.print_path)
     if options.no_color:
         os.environ["NO_COLOR"] = "1"
-    elif not os.environ.get("NO_COLOR"):  # Textual would take an empty value for a wish
+    elif not os.environ.get("NO_COLOR"):  # Textual would obey even an empty value
         os.environ.pop("NO_COLOR", None)
     from gnoctl.ui.app import UserInterface
 
@@ -83,7 +83,7 @@ def _draw(options: UiOptions) -> str | None:
 
 @contextmanager
 def _output_on_terminal() -> Iterator[None]:
-    """Let standard output be the terminal, where it is captured: Textual asks it for the size of the screen."""
+    """If standard output is captured, connect it to the terminal: Textual reads the size of the screen from it."""
     captured = os.dup(1)
     os.dup2(2, 1)
     try:
@@ -97,7 +97,7 @@ def _converse(options: UiOptions) -> str | None:
     from gnoctl.ui.linear import Dialogue, converse, typed
     from gnod.client.blocking import Client
 
-    # Standard output may be captured. Then it gets only the path.
+    # Standard output may be captured. Then only the path is written to it.
     say = partial(print, file=sys.stderr if options.print_path else sys.stdout, flush=True)
     with Client(options.places, start=not options.no_start) as client:
         dialogue = Dialogue(client, say, options.mode, options.narrowing, prints=options.print_path)
@@ -106,7 +106,7 @@ def _converse(options: UiOptions) -> str | None:
 
 
 def _check_terminal(*, prints: bool) -> None:
-    """The screen is drawn on standard error, so that standard output can be captured."""
+    """Raise UsageError without a terminal. With `prints`, standard output may be captured: the screen is on stderr."""
     streams = {"input": sys.stdin, "output": sys.stdout, "error": sys.stderr}
     if prints:
         del streams["output"]

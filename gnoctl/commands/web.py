@@ -46,7 +46,7 @@ def web(options: WebOptions) -> None:
     check_socket_path(places.socket)
     with sessions.lock(places) as is_first:
         if is_first and options.print_only:
-            raise Unavailable("the page is not served now: `gnoctl web` serves it")
+            raise Unavailable("the page is not being served: run `gnoctl web`")
         if is_first:
             return _serve(places, options)
         running = sessions.running(places)

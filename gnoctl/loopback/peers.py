@@ -1,6 +1,6 @@
-"""Refuse other users of this machine: loopback is shared by all of them.
+"""Refuse other users of this machine: all of them share loopback.
 
-Linux lists the sockets of the machine with their owners; elsewhere, the secret of the session alone decides.
+Linux lists the sockets of the machine with their owners. On other systems, only the secret of the session protects it.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from pathlib import Path
 
 _PROC = Path("/proc/net")
 _ROOT = 0
-# A socket of IPv6 can be connected to an address of IPv4.
+# An IPv6 socket can be connected to an IPv4 address.
 _MAPPED = "0" * 16 + ("FFFF0000" if sys.byteorder == "little" else "0000FFFF")
 
 Address = tuple[str, int]
 
 
 def can_be_told() -> bool:
-    """Tell whether this system can report the owner of a connection."""
+    """Return whether this system can report the owner of a connection."""
     return (_PROC / "tcp").exists()
 
 
 def is_foreign(client: Address, server: Address, tables: Path = _PROC) -> bool:
-    """Tell whether the other end of a connection is another user's. Root does not count, because a virtual machine that
-    passes on connections runs as root. An unknown owner does not count either."""
+    """Return whether the other end of a connection belongs to another user. Root does not count, because a virtual
+    machine that passes on connections runs as root. An unknown owner does not count either."""
     owner = _owner(client, server, tables)
     return owner not in (None, _ROOT, os.getuid())
 
@@ -46,10 +46,10 @@ def _owner(client: Address, server: Address, tables: Path) -> int | None:
 
 
 def _hexadecimal(address: Address) -> str:
-    """Return an address of IPv4 as the kernel writes it."""
+    """Return an IPv4 address as the kernel writes it."""
     return f"{_number(socket.inet_aton(address[0]))}:{address[1]:04X}"
 
 
 def _number(word: bytes) -> str:
-    """Return four bytes as the kernel writes them: as a number of this machine."""
+    """Return four bytes as the kernel writes them: as a number in the byte order of this machine."""
     return f"{struct.unpack('=I', word)[0]:08X}"

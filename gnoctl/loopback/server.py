@@ -1,4 +1,4 @@
-"""A socket on loopback, and uvicorn on it: without log, without headers that tell what it is, and quiet when idle."""
+"""A socket on loopback, and uvicorn on it: without a log, without headers that identify it, and quiet when idle."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _MAX_CONNECTIONS = 256
 
 
 def listen(port: int) -> socket.socket:
-    """Return a socket on loopback; `port` 0: any that is free. Raises OSError."""
-    # With the protocol named, asyncio sets TCP_NODELAY. Without it, each body waits about 40 ms behind its header.
+    """Return a socket on loopback; `port` 0: any free port. Raises OSError."""
+    # asyncio sets TCP_NODELAY only if the protocol is given. Otherwise each body waits about 40 ms behind its header.
     sock = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -36,7 +36,7 @@ def listen(port: int) -> socket.socket:
 
 
 class LocalConnection(H11Protocol):
-    """Closes the connection of another user, and one that sends no request."""
+    """Closes connections of other users, and connections that send no request."""
 
     _timer: asyncio.TimerHandle | None = None
 
@@ -59,7 +59,8 @@ class LocalConnection(H11Protocol):
 
 class LocalServer(uvicorn.Server):
     """Serves `app` until SIGINT or SIGTERM, which call `end`. Then `ended` must return, and streams should end, because
-    uvicorn waits for its connections. It sleeps until then: the original looks ten times a second whether to end."""
+    uvicorn waits for its connections. The server sleeps until then; uvicorn's own loop checks ten times a second
+    whether to end."""
 
     def __init__(self, app: ASGIApp, ended: Callable[[], Awaitable[object]], end: Callable[[], None]) -> None:
         super().__init__(_config(app))
@@ -82,7 +83,7 @@ def _config(app: ASGIApp) -> Config:
         log_level="warning",
         lifespan="on",
         server_header=False,
-        date_header=False,  # it would be that of the start: see `main_loop`
+        date_header=False,  # it would be the time of the start: see `main_loop`
         proxy_headers=False,
         ws="none",
         http=LocalConnection,

@@ -27,7 +27,7 @@ A = TypeVar("A", bound=Arguments)
 
 
 class CommonArguments(Arguments, frozen=True, kw_only=True):
-    """Which documents to look at. All other conditions are fields of the query."""
+    """Restrict the documents. All other conditions are fields of the query."""
 
     collections: Annotated[list[str], Meta(description="Only these collections.")] = []
     fresh: Annotated[bool, Meta(description="Index recent changes on disk first.")] = False
@@ -45,8 +45,8 @@ class SearchArguments(CommonArguments, frozen=True, kw_only=True):
     fields: Annotated[
         list[str],
         Meta(
-            description="Return these of each document instead of snippets: title, date, tag, status. A query of "
-            "fields alone lists all that have them, newest first."
+            description="Fields of each document to return instead of snippets: title, date, tag. A query with "
+            "only fields lists all matches, newest first."
         ),
     ] = []
     sort: Annotated[str, Meta(description="A field; -field: descending.")] | UnsetType = UNSET
@@ -55,18 +55,18 @@ class SearchArguments(CommonArguments, frozen=True, kw_only=True):
         Literal["hybrid", "keyword", "vector"], Meta(description="keyword: by words; vector: by meaning.")
     ] = "hybrid"
     limit: Annotated[int, Meta(ge=1, le=200, description="Documents.")] = 10
-    passages: Annotated[int, Meta(ge=1, le=10, description="Passages of each.")] = 1
+    passages: Annotated[int, Meta(ge=1, le=10, description="Passages per document.")] = 1
     tokens: (
         Annotated[int, Meta(ge=50, le=20_000, description="Instead of both: as many passages as fit.")] | UnsetType
     ) = UNSET
-    loose: Annotated[bool, Meta(description="Also only loosely similar documents.")] = False
+    loose: Annotated[bool, Meta(description="Also return loosely similar documents.")] = False
 
 
 class LinksArguments(Arguments, frozen=True, kw_only=True):
     what: Annotated[
         Literal["links", "backlinks", "mentions", "similar", "graph", "orphans", "unresolved"],
         Meta(
-            description="links: in `ref`; backlinks: to it; mentions: it is named without a link; similar: related by "
+            description="links: in `ref`; backlinks: to it; mentions: its name without a link; similar: related by "
             "meaning or links; graph: around it. In `scope`: orphans have no backlinks; unresolved links lead nowhere."
         ),
     ]
@@ -92,7 +92,7 @@ class VerifyArguments(CommonArguments, frozen=True, kw_only=True):
 
 
 class EvidenceArguments(CommonArguments, frozen=True, kw_only=True):
-    question: Annotated[str, Meta(max_length=4096, description="A question, also with fields.")]
+    question: Annotated[str, Meta(max_length=4096, description="A question, optionally with fields.")]
     tokens: Annotated[int, Meta(ge=1, le=20_000, description="At most this many.")] = 1500
 
 
@@ -106,8 +106,8 @@ class ReadArguments(Arguments, frozen=True, kw_only=True):
             "#heading, #page=12 or #Class.method; globs: notes/**/*.md.",
         ),
     ]
-    start_line: Annotated[int, Meta(ge=1, description="Of a single document.")] | UnsetType = UNSET
-    tokens: Annotated[int, Meta(ge=50, le=50_000, description="At most about this many, of all documents.")] = 4000
+    start_line: Annotated[int, Meta(ge=1, description="For a single document.")] | UnsetType = UNSET
+    tokens: Annotated[int, Meta(ge=50, le=50_000, description="At most about this many, for all documents.")] = 4000
 
 
 class StatusArguments(Arguments, frozen=True, kw_only=True):
@@ -119,11 +119,11 @@ _TYPES = ", ".join(known.name for known in MEMORY_TYPES)
 
 class RememberArguments(Arguments, frozen=True, kw_only=True):
     text: Annotated[str, Meta(max_length=65_536, description="One thing, in a sentence that stands on its own.")]
-    type: Annotated[str, Meta(description=f"{_TYPES}; with _done at its end if it is finished.")] = "fact"
+    type: Annotated[str, Meta(description=f"{_TYPES}; append _done if it is finished.")] = "fact"
     topics: Annotated[list[str], Meta(description="Names to find it by: project, tool, person.")] = []
     namespace: Annotated[str, Meta(description="Only if the user names one.")] = "personal"
     when: Annotated[str, Meta(description="When it happened (ISO 8601), if not now.")] | UnsetType = UNSET
-    valid_from: Annotated[str, Meta(description="Since when it is true: 2026, 2026-02 or 2026-02-14.")] | UnsetType = (
+    valid_from: Annotated[str, Meta(description="True from this time: 2026, 2026-02 or 2026-02-14.")] | UnsetType = (
         UNSET
     )
     valid_until: Annotated[str, Meta(description="Until when.")] | UnsetType = UNSET
@@ -165,19 +165,19 @@ def read(tool: str, given: Mapping[str, Any], arguments: type[A]) -> A:
 
 
 def _as_meant(given: Mapping[str, Any], arguments: type[Arguments]) -> dict[str, Any]:
-    """Return what the agent means: many send null for what they leave out, and a string for a list, a number or true.
-    msgspec reads the last two."""
+    """Return the arguments as the agent means them: many agents send null for arguments that they leave out, and a
+    string for a list, a number or true. msgspec reads the last two."""
     plain = {name: value for name, value in given.items() if value is not None}
     return plain | {name: _listed(plain[name]) for name in _lists(arguments) & plain.keys() if plain[name]}
 
 
-@cache  # msgspec compiles the annotations each time, which takes as long as the rest of a call
+@cache  # without the cache, msgspec compiles the annotations each time, which doubles the time of a call
 def _lists(arguments: type[Arguments]) -> frozenset[str]:
     return frozenset(field.name for field in msgspec.structs.fields(arguments) if "list[" in str(field.type))
 
 
 def _listed(value: object) -> object:
-    """Return a list for its JSON, or for its only item."""
+    """Return a list, given its JSON or its only item."""
     if not isinstance(value, str):
         return value
     if value.lstrip().startswith("["):
@@ -193,7 +193,7 @@ def object_schema(struct: type[Struct]) -> dict[str, Any]:
     for schema in (root, *schemas.values()):
         del schema["title"]
     for argument in root.get("properties", {}).values():
-        if not argument.get("default", True):  # an empty list, false: each byte of a schema is read in every session
+        if not argument.get("default", True):  # [] and false: agents read the whole schema in every session
             del argument["default"]
     required = root.get("required", [])
     root["properties"] = dict(sorted(root["properties"].items(), key=lambda each: each[0] not in required))

@@ -1,7 +1,7 @@
-"""The MCP server: the tools and resources on the official `mcp` package, at standard input and output. A resource
+"""The MCP server: tools and resources on standard input and output, with the official `mcp` package. The resource
 `gno://collection/path` is a document, `gno://collection/` lists the documents of a collection.
 
-It ends when standard input ends. The daemon keeps running. `http.py` serves the same at an address.
+It ends when standard input ends. The daemon keeps running. `http.py` serves the same over HTTP.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ is never from gno itself. Commands of gnoctl are for the user."""
 # Seconds to wait for the names of the collections: an agent waits for the instructions.
 _OVERVIEW_S = 3.0
 
-# An answer arrives word by word, but agents show only a few updates per second.
+# Seconds between two updates. An answer arrives word by word, but agents show only a few updates per second.
 PAUSE_S = 0.2
 # Reserved expansion (RFC 6570) keeps the slashes of a path. Addresses with escaped slashes are read as well.
 _TEMPLATE = "gno://{collection}/{+path}"
@@ -58,7 +58,7 @@ Page = types.PaginatedRequestParams | None
 
 
 def serve(places: IndexPaths, *, start: bool, wire: TextIO, tools: Sequence[Tool]) -> None:
-    """Serve the agent at standard input and `wire` until it hangs up."""
+    """Serve the agent on standard input and `wire` until it disconnects."""
     prepare()
     # End at once: there is nothing to clean up, and the thread that reads input would wait for another line.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -85,7 +85,7 @@ async def _serve(daemon: AsyncClient, wire: TextIO, tools: Sequence[Tool]) -> No
 
 
 async def instructions(daemon: AsyncClient) -> str:
-    """Return how to use the tools, and what there is to search."""
+    """Return the instructions for the tools, with the list of collections."""
     return "\n".join([INSTRUCTIONS, *await _overview(daemon)])
 
 
@@ -104,7 +104,7 @@ class _Handlers:
     def __init__(self, daemon: AsyncClient, tools: dict[str, Tool]) -> None:
         self._daemon = daemon
         self._tools = tools
-        # `mcp` asks for them at each call over HTTP.
+        # Over HTTP, `mcp` requests the list of tools at each call.
         self._described = [_described(tool) for tool in tools.values()]
 
     async def tools(self, _context: Context, _page: Page) -> types.ListToolsResult:

@@ -1,6 +1,6 @@
 """The MCP server at an address on loopback (streamable HTTP): one process for all agents of this user.
 
-`mcp` checks the protocol and the names of the host; `_Guard` lets in only those who show the token.
+`mcp` checks the protocol and the host names; `_Guard` accepts only requests with the token.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from gnoctl.mcp.tools import Tool
 from gnod.client import AsyncClient
 from gnod.paths import IndexPaths
 
-# An agent opens one for each conversation, and `mcp` forgets those that are idle for half an hour.
+# An agent opens a session for each conversation, and `mcp` drops sessions that are idle for half an hour.
 _MAX_SESSIONS = 256
-# New sessions are told of the collections as they were at most this long ago.
+# The list of collections that a new session gets is at most this old.
 _INSTRUCTIONS_LAST_S = 2.0
 
 
@@ -69,8 +69,8 @@ def application(daemon: AsyncClient, token: str, port: int, tools: Sequence[Tool
 
 
 class _Guard:
-    """Refuses who does not show the token; a page in a browser does not know it. Tells new sessions what there is to
-    search now."""
+    """Refuses requests without the token, which a page in a browser does not know. Gives new sessions the current list
+    of collections."""
 
     def __init__(self, app: ASGIApp, token: str, server: Server, daemon: AsyncClient) -> None:
         self._app = app
@@ -84,7 +84,7 @@ class _Guard:
         if scope["type"] == "http":
             headers = Headers(scope=scope)
             if not self._is_known(headers):
-                said = "show the token: `gnoctl mcp install --http` writes it into the settings of agents\n"
+                said = "the token is missing or wrong: `gnoctl mcp install --http` writes it into agents' settings\n"
                 answer = PlainTextResponse(said, HTTPStatus.UNAUTHORIZED, {"WWW-Authenticate": "Bearer"})
                 return await answer(scope, receive, send)
             if scope["path"] == PATH and MCP_SESSION_ID_HEADER not in headers:

@@ -1,4 +1,4 @@
-"""Memories as text for an agent, as output_text does it for documents. Pure. Must not depend on MCP."""
+"""Memories as text for an agent, like output_text for documents. Pure. Must not depend on MCP."""
 
 from __future__ import annotations
 

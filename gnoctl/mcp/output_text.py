@@ -1,10 +1,10 @@
-"""The daemon's results as text for an agent, without what it does not need. Pure. Must not depend on MCP.
+"""The daemon's results as text for an agent, reduced to what it needs. Pure. Must not depend on MCP.
 
-Compact first: a search says where to look, and only `read` returns text, page by page.
+The results are compact: a search returns places, and only `read` returns text, page by page.
 
 No document can forge a line of the bridge. Each line of a document begins with its number and a bar, each line of a
-passage, an answer or a memory with a bar. On a line of the bridge, what a document says (title, tags, heading, target
-of a link) comes last, after everything that the bridge says.
+passage, an answer or a memory with a bar. On a line of the bridge, text of a document (title, tags, heading, target of
+a link) comes last, after the bridge's own text.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MAX_SNIPPET_CHARS = 400
 MAX_FAILURES = 50
 _PLAIN = SearchArguments(query="")
 
-# Commands that do the same as a tool. All others are for the user.
+# Commands that do the same as a tool. All others are for the user only.
 TOOLS = {
     "ask": "`evidence`",
     "evidence": "`evidence`",
@@ -51,7 +51,7 @@ _COMMAND = re.compile("`gnoctl ([^`]+)`")
 
 
 def for_agent(message: str) -> str:
-    """Return a message with the tools that do what the commands in it do.
+    """Replace the commands in a message by the tools that do the same.
 
     >>> for_agent("no document 'x' in the index; `gnoctl ls` lists what is indexed")
     "no document 'x' in the index; `search` with a query such as collection:NAME lists what is indexed"
@@ -62,7 +62,7 @@ def for_agent(message: str) -> str:
 
 
 def search(result: SearchResult, given: SearchArguments = _PLAIN) -> str:
-    """Return all hits or rows, or those that fit into a number of tokens."""
+    """Return all hits or rows, or as many as fit into the requested number of tokens."""
     longer = [[_row(row, given.fields)] for row in result.rows or ()] or [_longer(hit) for hit in result.hits]
     shown = _fitting(longer, given.tokens) if given.tokens else [each[-1] for each in longer]
     notes = (
@@ -92,7 +92,7 @@ def _longer(hit: Hit) -> list[str]:
 
 
 def _fitting(found: list[list[str]], tokens: int) -> list[str]:
-    """Return the hits that fit, each with as many passages as fit; one hit at least."""
+    """Return the hits that fit, each with as many passages as fit, but at least one hit."""
     kept: list[str] = []
     for longer in found:
         fitting = [each for each in longer if estimated_tokens(each) <= tokens]
@@ -104,7 +104,7 @@ def _fitting(found: list[list[str]], tokens: int) -> list[str]:
 
 
 def _hit(hit: Hit, passages: int) -> str:
-    """Return a hit with at most this many passages, the best included."""
+    """Return a hit with at most this many passages, including the best one."""
     name = hit.definition.label if hit.definition else hit.heading
     within = ", only loosely similar" if hit.loose else ""
     within += f", in {text.line(name)}" if name else ""
@@ -203,7 +203,7 @@ def _collection(collection: CollectionStatus, about: str | None) -> str:
 
 
 def _about(contexts: ContextListResult) -> dict[str, str]:
-    """Return what each collection is about; "" is everything."""
+    """Return what each collection is about; the key "" means all collections."""
     about: dict[str, str] = {}
     for context in contexts.contexts:
         name = "" if context.scope == "/" else context.scope.removesuffix(":")
@@ -311,7 +311,8 @@ def _clip(snippet: str) -> str:
 
 
 def address(uri: str) -> str:
-    """Return an address without white space and control characters: what follows it on the line is the bridge's."""
+    """Return an address without white space and control characters, so that the bridge's text can follow on the
+    line."""
     return "".join(quote(char) if char.isspace() or not text.is_safe(char) else char for char in uri)
 
 
@@ -328,6 +329,6 @@ def paragraphs(*parts: str) -> str:
 
 
 def noted(notes: Iterable[str | None]) -> list[str]:
-    """Return the paragraph of the notes, if there are any."""
+    """Return the notes as one paragraph, if there are any."""
     said = "; ".join(map(for_agent, filter(None, notes)))
     return [f"note: {text.line(said)}"] if said else []

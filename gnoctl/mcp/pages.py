@@ -1,4 +1,4 @@
-"""Documents as pages of text for an agent, with the numbers of the lines. Pure. Must not depend on MCP."""
+"""Documents as pages of text for an agent, with line numbers. Pure. Must not depend on MCP."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from gnod.types import canonical_line, estimated_tokens, source_line
 
 # With fewer tokens left, `read` does not begin another document.
 _FEWEST_TOKENS = 100
-# A line that is longer than all tokens is cut after this many characters for each.
+# A line that is longer than all tokens is cut after this many characters per token.
 _TOKEN_CHARS = 4
 _DAY = len("2026-11-21")
 _FULL = "not read, no tokens are left: request them in another call, or with more `tokens`"
 
 
 def document(result: DocumentText, tokens: int) -> str:
-    """Return as much of a document as fits into a number of tokens, and a line at least."""
+    """Return as much of a document as fits into a number of tokens, but at least one line."""
     page, end = cut(result, tokens)
     head = f"{address(result.uri)} lines {result.start_line}-{end} of {result.total_lines}"
     head += f"; modified {result.modified[:_DAY]}"
@@ -40,7 +40,7 @@ def document(result: DocumentText, tokens: int) -> str:
 
 
 def several(found: Sequence[DocumentMultiGetResult], tokens: int) -> str:
-    """Return documents until a number of tokens is full: the last one may be cut, those after it are named."""
+    """Return documents until the tokens are used up. The last one may be cut; the following ones are only listed."""
     kept: list[str] = []
     full = []
     parts = {(each.uri, each.start_line, each.end_line): each for result in found for each in result.documents}
@@ -56,19 +56,19 @@ def several(found: Sequence[DocumentMultiGetResult], tokens: int) -> str:
 
 
 def cut(result: DocumentText, tokens: int) -> tuple[str, int]:
-    """Return the lines that fit into a number of tokens, one at least, and the file's number of the last one."""
+    """Return the lines that fit into a number of tokens, at least one, and the number of the last one in the file."""
     lines = re.findall(r"[^\n]*\n|[^\n]+", result.text)  # some other characters, such as a form feed, do not end a line
     fit = _how_many(lines, tokens)
     if fit == len(lines):
         return result.text, result.end_line
-    # Line numbers are those of the file. Canonical text may have fewer lines.
+    # The line numbers refer to the file. Canonical text may have fewer lines.
     last = canonical_line(result.line_map, result.start_line) + fit - 1
     return "".join(lines[:fit]), source_line(result.line_map, last)
 
 
 def _how_many(lines: list[str], tokens: int) -> int:
-    """Return how many lines fit, one at least: up to the last blank line or before the last heading, if the part that
-    this leaves out is short."""
+    """Return how many lines fit, at least one. End at the last blank line or before the last heading, if this leaves
+    out only a short part."""
     sizes = accumulate(estimated_tokens(line) for line in lines)
     fits = max(sum(1 for _ in takewhile(lambda size: size <= tokens, sizes)), 1)
     if fits >= len(lines):
@@ -78,7 +78,7 @@ def _how_many(lines: list[str], tokens: int) -> int:
 
 
 def _numbered(result: DocumentText, page: str) -> str:
-    """Return the lines with the numbers that they have in the file."""
+    """Return the lines with their numbers in the file."""
     lines = text.block(page).rstrip("\n").split("\n")
     first = canonical_line(result.line_map, result.start_line)
     numbered = (f"{source_line(result.line_map, number)}|{line}" for number, line in enumerate(lines, first))

@@ -1,5 +1,5 @@
-"""Where agents reach the bridge over HTTP, and the secret that they show to it: in a file that only its owner can read,
-and kept, because agents have it in their settings. Must not import `mcp`, which takes a second."""
+"""The address of the bridge over HTTP, and the secret that agents send to it. The secret is in a file that only its
+owner can read, and is kept, because agents have it in their settings. Must not import `mcp`, which takes a second."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def address(port: int) -> str:
 
 
 def token_of(places: IndexPaths) -> str:
-    """Return the secret of an index; the first call makes it. Raises OSError, or Refused for another user's file."""
+    """Return the secret of an index; the first call creates it. Raises OSError, or Refused for another user's file."""
     path = file_of(places)
     private_folder(path.parent)
     with os.fdopen(private_file(path, os.O_RDWR | os.O_CREAT), "r+", encoding="ascii", errors="replace") as file:

@@ -31,7 +31,7 @@ Run = Callable[[AsyncClient, Any, OnProgress | None], Awaitable[str]]
 
 
 class Tool(NamedTuple):
-    """One tool. `effect` is on this machine only, and a second identical call has no further effect."""
+    """One tool. `effect`: what it does on this machine; a second identical call has no further effect."""
 
     name: str
     title: str
@@ -41,22 +41,22 @@ class Tool(NamedTuple):
     effect: Literal["reads", "adds", "removes"] = "reads"
 
 
-# `search` asks for this many when it fills a number of tokens.
+# `search` requests this many when it fills a number of tokens.
 _MOST_DOCUMENTS, _MOST_PASSAGES = 50, 5
-# `read` asks for this many documents of any size, and cuts them by tokens.
+# `read` requests this many documents of any size, and cuts them by tokens.
 _MOST_READ, _ANY_BYTES = 100, 10**9
-# An agent calls it after the normal search, and accepts a delay.
+# Seconds. An agent calls deep recall after the normal search, and accepts a delay.
 _DEEP_BUDGET_S = 5.0
 
 
 def _params(kind: type[P], given: a.Arguments, **changes: object) -> P:
-    """Return the parameters of a method, from the arguments with the same names."""
+    """Return the parameters of a method, taken from the arguments with the same names."""
     values = {name: getattr(given, name) for name in given.__struct_fields__ if name in kind.__struct_fields__}
     return kind(**{name: value for name, value in values.items() if value is not UNSET} | changes)
 
 
 def _calls(method: str, rendered: Callable[[Any], str], **changes: object) -> Run:
-    """Return what calls a method and renders its result."""
+    """Return a function that calls a method and renders its result."""
     called: Any = METHODS[method]
 
     async def run(daemon: AsyncClient, given: a.Arguments, on_progress: OnProgress | None) -> str:
@@ -89,13 +89,14 @@ async def _read(daemon: AsyncClient, given: a.ReadArguments, on_progress: OnProg
     try:
         return pages.document(await _document(daemon, ref, given.tokens, start), given.tokens)
     except DocumentNotFound:
-        if not _GLOB.search(ref):  # names of files and headings may contain these characters, too
+        if not _GLOB.search(ref):  # file names and headings may also contain these characters
             raise
     return pages.several([await _matching(daemon, ref, on_progress)], given.tokens)
 
 
 async def _found(daemon: AsyncClient, ref: str, tokens: int, on_progress: OnProgress | None) -> DocumentMultiGetResult:
-    """Return the document that one of several references names, those that a glob matches, or why there is none."""
+    """Return the document that one of several references names, all documents that a glob matches, or the reason why
+    none is found."""
     try:
         return DocumentMultiGetResult(documents=[await _document(daemon, ref, tokens)], skipped=[])
     except (NotFound, Conflict, Refused) as error:
@@ -150,7 +151,7 @@ _LINKS: dict[str, Run] = {
 
 async def _links(daemon: AsyncClient, given: a.LinksArguments, on_progress: OnProgress | None) -> str:
     if given.what in _OF_ONE_DOCUMENT and given.ref is UNSET:
-        raise InvalidParams(f"links: parameter 'ref' is missing: {given.what} are those of one document")
+        raise InvalidParams(f"links: parameter 'ref' is missing: {given.what} belong to one document")
     return await _LINKS[given.what](daemon, given, on_progress)
 
 
@@ -159,7 +160,7 @@ CORE = (
         "search",
         "Search the user's documents",
         "Find documents in the user's own folders: titles, addresses, lines and snippets, best first. Use it to "
-        "explore, or to find a document; to answer a question, `evidence`.",
+        "explore, or to find a document. To answer a question, use `evidence`.",
         a.SearchArguments,
         _search,
     ),

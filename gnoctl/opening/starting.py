@@ -17,7 +17,7 @@ from gnoctl.printing import text
 from gnod.errors import Unavailable
 from gnod.protocol.documents import DocumentPlace
 
-# A viewer that cannot start has failed within this time.
+# A viewer that cannot start fails within this time, in seconds.
 _FAILS_WITHIN_S = 0.5
 _DESKTOP_ANSWERS_WITHIN_S = 3.0
 _SKIM = Path("/Applications/Skim.app")
@@ -43,7 +43,7 @@ def this_system() -> System:
 
 
 def _preferred_viewer() -> str:
-    """Return the desktop's name of its viewer for PDF files; "" where it has none."""
+    """Return the desktop's name for its PDF viewer; "" if it has none."""
     try:
         asked = ["xdg-mime", "query", "default", viewers.PDF]
         done = subprocess.run(asked, capture_output=True, text=True, timeout=_DESKTOP_ANSWERS_WITHIN_S, check=False)
@@ -53,7 +53,7 @@ def _preferred_viewer() -> str:
 
 
 def show(opening: ViewerCommand, place: DocumentPlace) -> None:
-    """Start a program with a window of its own, which outlives this one."""
+    """Start a program with its own window, which outlives this process."""
     if not this_system().has_display:
         where = f", {place.location.label}" if place.location else ""
         raise Unavailable(
@@ -77,7 +77,7 @@ def show(opening: ViewerCommand, place: DocumentPlace) -> None:
 
 
 def page(content: str, line: int) -> None:
-    """Show a text from a line on: in the pager of a terminal, which can go back to the lines above."""
+    """Show a text from a line on, in the pager of the terminal; the user can go back to the lines above."""
     if not sys.stdout.isatty():
         print("\n".join(content.split("\n")[line - 1 :]))
         return
@@ -92,7 +92,7 @@ def page(content: str, line: int) -> None:
 
 
 def become(opening: ViewerCommand) -> NoReturn:
-    """Replace this process by a program of the terminal, so that keys and signals reach only that program."""
+    """Replace this process by a terminal program, so that keys and signals reach only that program."""
     sys.stdout.flush()
     sys.stderr.flush()
     try:

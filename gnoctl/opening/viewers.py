@@ -1,7 +1,7 @@
-"""Which program shows a file at a line or page, and with which arguments. Pure: runs nothing, and reads no file.
+"""Choose the program that shows a file at a line or page, and its arguments. Pure: runs nothing, and reads no file.
 
-No text of a document is an argument: only the path of its file, and numbers. The words go to the system as a list,
-never through a shell.
+Arguments contain no text of a document, only the path of its file and numbers. They go to the system as a list, never
+through a shell.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ViewerTarget(NamedTuple):
 
 
 class ViewerCommand(NamedTuple):
-    """A program with its arguments. `has_window`: it needs a display, and not the terminal. `gets_page`: an argument
+    """A program with its arguments. `has_window`: it needs a display instead of the terminal. `gets_page`: an argument
     names the page."""
 
     words: list[str]
@@ -39,8 +39,8 @@ class ViewerCommand(NamedTuple):
 
 
 class System(NamedTuple):
-    """The programs of this machine. `find` returns the path of a program, `preferred_viewer` the name that the desktop
-    has for the viewer of PDF files."""
+    """The programs of this machine. `find` returns the path of a program, `preferred_viewer` the desktop's name for its
+    PDF viewer."""
 
     environment: Mapping[str, str]
     find: Callable[[str], str | None]
@@ -88,7 +88,7 @@ def choose(
     """Return the program: the one `wanted` on the command line, the one `configured` for such files, the editor for
     text, a viewer that supports pages for PDF files, or the desktop's program for such files.
 
-    Raises Unavailable where there is none, and UsageError for a `wanted` that is no command.
+    Raises Unavailable if there is none, and UsageError if `wanted` is not a command.
     """
     if wanted is not None:
         return _opening(split(wanted, "--with"), target)
@@ -100,28 +100,28 @@ def choose(
 
 
 def choose_window(target: ViewerTarget, system: System, *, configured: Sequence[str] = ()) -> ViewerCommand:
-    """Return a program with a window, for a caller without a terminal: what `choose` does, or else what the desktop
-    opens such files with. Raises Unavailable."""
+    """Return a program with a window, for a caller without a terminal: the choice of `choose`, or else the desktop's
+    program for such files. Raises Unavailable."""
     chosen = choose(target, system, configured=configured)
     if Path(chosen.words[0]).name not in _TERMINAL_PROGRAMS:
         return chosen
     opener = _OPENERS[system.is_macos]
     if not system.find(opener):
-        raise Unavailable(f"only a program of the terminal can show {target.path}: `gnoctl open` starts it")
+        raise Unavailable(f"only a terminal program can show {target.path}: run `gnoctl open`")
     return _opening([opener], target)
 
 
 def choose_file_manager(target: ViewerTarget, system: System) -> ViewerCommand:
-    """Return what shows the folder of a file. Raises Unavailable."""
+    """Return the program that shows the folder of a file. Raises Unavailable."""
     opener = _OPENERS[system.is_macos]
     if not system.find(opener):
-        raise Unavailable(f"no program was found that shows a folder: install {opener}")
+        raise Unavailable(f"no program was found to show a folder: install {opener}")
     shown = ["-R", target.path] if system.is_macos else [str(Path(target.path).parent)]
     return ViewerCommand([opener, *shown], has_window=True)
 
 
 def _opening(command: Sequence[str], target: ViewerTarget) -> ViewerCommand:
-    """Fill in the arguments. Where the command names none of them, they follow it."""
+    """Fill in the arguments. If the command names none of them, they are appended."""
     name = Path(command[0]).name
     if not any(_FIELD.search(word) for word in command):
         command = [*command, *_ARGUMENTS.get(name, ("{path}",))]
@@ -168,7 +168,7 @@ def _pdf_viewer(system: System) -> str | None:
 
 
 def split(command: str, source: str) -> list[str]:
-    """Split a command of the user's as a shell does, without its expansions."""
+    """Split the user's command as a shell does, without expansions."""
     try:
         words = shlex.split(command)
     except ValueError as error:
@@ -179,12 +179,12 @@ def split(command: str, source: str) -> list[str]:
 
 
 def shown(words: Sequence[str]) -> str:
-    """Return the command as a line for a shell; a terminal obeys nothing in it."""
+    """Return the command as a line for a shell, without characters that control a terminal."""
     return " ".join(map(_quoted, words))
 
 
 def _quoted(word: str) -> str:
-    """Quote a word; control characters as escapes, which bash, zsh and ksh understand."""
+    """Quote a word. Control characters become escapes, which bash, zsh and ksh understand."""
     if text.line(word) == word:
         return shlex.quote(word)
     return "$'" + "".join(map(_escaped, word)) + "'"

@@ -1,4 +1,4 @@
-"""What a person or a program reads: results as lines, wording, safe text, progress.
+"""Output for people and programs: results as lines, wording, safe text, progress.
 
-Calls no daemon, and knows no command.
+Must not depend on commands or call the daemon.
 """

@@ -1,7 +1,7 @@
 """Draw quotes, an answer with its sources, and the model's text while it is written.
 
 Quotes stay. Text that is not checked yet is dim, below a line that says so, and disappears when the checked answer
-arrives: no source may support it.
+arrives, because it may be unsupported.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gnod.protocol.base import AnswerSource, ProgressValue, Quote
 from gnod.protocol.search import AskResult
 
 _NOT_FOUND = "Your documents do not say."
-# Why there is no generated text beside the quotes.
+# The reasons for an answer without a generated text.
 _UNWRITTEN = {
     "no_sources": "no passage is near enough for the model to answer from",
     "model_declined": "the model finds no answer in these sources",
@@ -33,8 +33,8 @@ _CUT = {
 
 
 def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Iterator[str]:
-    """Yield the lines of the whole answer. Every character of a document or a model in them is checked. `quotes`: with
-    the quotes, unless they are drawn already."""
+    """Yield the lines of the whole answer. Every character of a document or a model in them is checked. `quotes`:
+    include the quotes; false if they are drawn already."""
     if quotes:
         yield from render_quotes(result.quotes, terminal)
     if result.answer:
@@ -63,8 +63,8 @@ def render(result: AskResult, terminal: Terminal, *, quotes: bool = True) -> Ite
 
 
 def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
-    """Yield the lines of the quotes: the place of each, then its text, and a blank line. Above those that probably do
-    not answer the question, say so."""
+    """Yield the lines of the quotes: for each its place, its text, and a blank line. A line above the quotes says so if
+    they probably do not answer the question."""
     if quotes and quotes[0].perhaps:
         yield f"{_NOT_FOUND} Perhaps:"
         yield ""
@@ -74,15 +74,15 @@ def render_quotes(quotes: Sequence[Quote], terminal: Terminal) -> Iterator[str]:
         yield _beside(where, text.line(quote.heading or quote.title), terminal)
         if copies := also(quote.also, quote.also_left_out):
             yield terminal.paint(terminal.clip(INDENT + text.line(copies)), DIM)
-        # A paragraph that is broken into lines in the file is one sentence on a terminal.
+        # Join the lines of a paragraph, because the terminal wraps them anew.
         keeps_lines = quote.kind == "line" or not terminal.width
         yield from terminal.wrap(quote.text if keeps_lines else " ".join(quote.text.split()), INDENT)
         yield ""
 
 
 class DrawnDraft:
-    """Quotes, which stay, and below them the text so far, drawn in place on the terminal's last lines and erased at the
-    end. A context manager, for `Connection.call(on_progress=…)`."""
+    """Quotes, which stay, and below them the text so far, drawn on the terminal's last lines and erased at the end. A
+    context manager, for `Connection.call(on_progress=…)`."""
 
     def __init__(self, terminal: Terminal) -> None:
         self.has_quotes = False
@@ -148,7 +148,7 @@ def source_line(source: AnswerSource, terminal: Terminal) -> str:
 
 
 def _beside(where: str, title: str, terminal: Terminal) -> str:
-    """Return a place and a title in one line. A narrow terminal shows the end of the place."""
+    """Return a place and a title in one line. A narrow terminal shows only the end of the place."""
     if terminal.width is None:
         return f"{where}  {title}".rstrip()
     room = terminal.width - text.cells(where) - 2

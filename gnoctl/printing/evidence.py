@@ -1,4 +1,4 @@
-"""Draw a packet of evidence: the passages of each document, then what was left out; and what the documents say of the
+"""Draw a packet of evidence: the passages of each document, then what was left out. Also draw the results for the
 claims and citations of a text. Pure: returns lines."""
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def why_nothing(result: EvidenceResult) -> str | None:
 
 
 def why_weak(result: EvidenceResult) -> str | None:
-    """Return what is to be said of passages that may not answer the question; None if they do, or there are none."""
+    """Return the remark about passages that may not answer the question; None if they do, or if there are none."""
     if result.state == "answered" or not result.passages:
         return None
     if result.state == "perhaps":
@@ -69,7 +69,7 @@ def why_weak(result: EvidenceResult) -> str | None:
 
 
 def left_out(group: LeftOutPassages) -> str:
-    """Return what was left out, why, and the best of it."""
+    """Return what was left out, why, and the best passage among it."""
     passages, place = count(group.count, "passage"), f"{group.uri}:{group.line}"
     match group.reason:
         case "over_budget":
@@ -110,7 +110,7 @@ def render_claims(result: AskVerifyResult, terminal: Terminal) -> Iterator[str]:
 
 
 def stance(claim: VerifiedClaim) -> str:
-    """Return what the documents say of a claim, and how they differ from it."""
+    """Return what the documents say about a claim, and how they differ from it."""
     if claim.stance == "not_found":
         return "not in the documents"
     return f"{claim.stance} ({text.line(', '.join(claim.differs))})" if claim.differs else claim.stance

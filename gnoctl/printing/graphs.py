@@ -1,6 +1,6 @@
 """A graph of documents as text: a tree for people, DOT (Graphviz) and Mermaid for programs. Pure.
 
-Titles are text of documents: whatever is in them, they stay inside their quotation marks.
+Titles come from documents: whatever they contain, they stay inside their quotation marks.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def branches(graph: LinksGraphResult) -> Iterator[tuple[GraphNode, str]]:
 
 
 def _below(graph: LinksGraphResult) -> dict[str, list[tuple[str, str]]]:
-    """Return, for each document, those that are shown below it, each with the direction of its links."""
+    """Return, for each document, the documents that are shown below it, each with the direction of its links."""
     arrows = _arrows(graph.edges)
     distance = {node.uri: node.distance for node in graph.nodes}
     below: dict[str, list[tuple[str, str]]] = {}
@@ -74,7 +74,7 @@ def _below(graph: LinksGraphResult) -> dict[str, list[tuple[str, str]]]:
 
 
 def _arrows(edges: Sequence[GraphEdge]) -> dict[str, dict[str, str]]:
-    """Return, for each document, its neighbours: it links to them (→), they to it (←), or both (↔)."""
+    """Return, for each document, its neighbours: the document links to them (→), they link to it (←), or both (↔)."""
     found: dict[str, dict[str, str]] = {}
     for edge in edges:
         for uri, other, arrow, back in ((edge.source, edge.target, "→", "←"), (edge.target, edge.source, "←", "→")):

@@ -35,7 +35,7 @@ def render(result: SearchResult, terminal: Terminal, *, line_numbers: bool = Fal
 
 
 def ending(result: SearchResult, terminal: Terminal) -> Iterator[str]:
-    """Yield what is below the results: how many there are, facets, and what they may lack."""
+    """Yield the lines below the results: their number, facets, and what they may lack."""
     yield terminal.paint(f"{_counted(result)} · {result.took_ms:.0f} ms", DIM)
     for name, counts in result.facets.items():
         yield text.line(f"{name}: {', '.join(f'{each.value} {each.count:,}' for each in counts) or 'none'}")
@@ -80,8 +80,8 @@ def render_hit(hit: Hit, terminal: Terminal, *, line_numbers: bool = False) -> I
 
 
 def _counted(result: SearchResult) -> str:
-    """Count the documents. In vector search every document matches a little, so count the hits, or the documents
-    that were compared."""
+    """Return the number of documents. In vector search every document matches a little, so count the hits, or the
+    compared documents."""
     found, shown = count(result.total, "document"), len(result.rows or result.hits)
     if result.mode == "hybrid":
         found = f"the best {shown:,} of {found}"
@@ -94,8 +94,8 @@ def _counted(result: SearchResult) -> str:
 
 
 def _place(hit: Hit, terminal: Terminal) -> str:
-    """Return `collection/path:line in definition or section`, or a page for the line; docid and score at the right
-    edge."""
+    """Return `collection/path:line in definition or section`, or a page instead of the line, with docid and score at
+    the right edge."""
     place = f"{hit.location.label if hit.location else hit.line}"
     within = hit.definition.label if hit.definition else hit.heading.rpartition(" > ")[2]
     where = text.line(f"{hit.collection}/{hit.path}:{place}{f' in {within}' if within else ''}")
@@ -109,7 +109,7 @@ def _place(hit: Hit, terminal: Terminal) -> str:
 
 
 def _passages(passages: Sequence[HitPassage], terminal: Terminal, *, line_numbers: bool) -> Iterator[str]:
-    """Yield the passages below each other, each below its lines."""
+    """Yield the passages, each below its line numbers."""
     for passage in passages:
         if len(passages) > 1:
             lines = at_lines(passage.line, passage.end_line)
@@ -161,7 +161,7 @@ def explanation(explain: dict[str, object], indent: str = "") -> Iterator[str]:
 
 
 def _stage(stage: dict[str, object]) -> str:
-    """Return one line: the stage, its time, why it did not run, and its figures."""
+    """Return one line: the stage, its time, the reason why it did not run, and its figures."""
     rest = dict(stage)
     name, ran, took_ms, why = (rest.pop(key, None) for key in ("stage", "ran", "ms", "why"))
     time = f"{took_ms:>8.1f} ms" if ran and isinstance(took_ms, int | float) else f"{'–':>11}"
@@ -180,7 +180,7 @@ def _value(value: object) -> str:
 
 
 def file_place(hit: Hit) -> str:
-    """Return the path on the disk; with the line, where the file is text."""
+    """Return the path on the disk, with the line if the file is text."""
     return text.line(hit.source if hit.location else f"{hit.source}:{hit.line}")
 
 

@@ -1,4 +1,4 @@
-"""What every command can print: results as JSON, notes, and how it fails."""
+"""Print what every command may need: results as JSON, notes and errors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import msgspec
 from gnoctl.printing import text
 from gnod.errors import EXIT_NOT_RUNNING, EXIT_RUNTIME, EXIT_VALIDATION, GnoError
 
-# As for rg and grep: a search found nothing. Every error has a higher status.
+# A search found nothing, as with rg and grep. Every error has a higher status.
 EXIT_NOTHING = 1
 
 _FAMILIES = {EXIT_NOT_RUNNING: "NOT_RUNNING", EXIT_VALIDATION: "VALIDATION"}
@@ -31,7 +31,7 @@ def report(error: GnoError, *, as_json: bool) -> int:
 
 
 def note(message: str, *, quiet: bool = False) -> None:
-    """Print to standard error what is not part of the answer."""
+    """Print a message that is not part of the answer to standard error."""
     if not quiet:
         sys.stdout.flush()
         print(text.block(message), file=sys.stderr)

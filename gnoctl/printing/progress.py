@@ -1,4 +1,5 @@
-"""A progress bar on stderr; a line every few seconds if stderr is not a terminal. rich is imported only to draw."""
+"""A progress bar on stderr, or a line every few seconds if stderr is not a terminal. rich is imported only when it
+draws."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ class CallProgress:
 
     def __init__(self, *, quiet: bool, no_color: bool = False) -> None:
         self._quiet = quiet
-        self._no_color = no_color or None  # if it is None, rich reads NO_COLOR itself
+        self._no_color = no_color or None  # None: rich reads NO_COLOR itself
         self._draws = stderr_is_terminal()
         self._due = time.monotonic() + (FIRST_DRAW_S if self._draws else LINE_EVERY_S)
         self._bar: RichProgress | None = None
@@ -56,7 +57,7 @@ class CallProgress:
         name = _name(value)
         if name not in self._tasks:
             self._tasks[name] = bar.add_task(text.line(name), total=None, label="", amount="")
-        # If bytes are counted, the item is part of the name; if items are counted, the label is the current one.
+        # If bytes are counted, the item is part of the name; if items are counted, the label is the current item.
         label = "" if value.unit else text.clip_start(text.line(value.label or ""), 40)
         bar.update(self._tasks[name], completed=value.done, total=value.total, label=label, amount=_amount(value, "/"))
 

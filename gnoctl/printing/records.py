@@ -1,5 +1,4 @@
-"""Lists of documents for programs: CSV, Markdown, XML, paths; and tables of chosen fields. Imported only when one is
-asked for."""
+"""Lists of documents for programs: CSV, Markdown, XML, paths; and tables of chosen fields. Imported only on request."""
 
 from __future__ import annotations
 
@@ -25,7 +24,7 @@ RecordFormat = Literal["files", "csv", "md", "xml"]
 
 
 class ListedRecord(NamedTuple):
-    """One document in a list. `fields`: in the order of the CSV columns; `body`: snippet or text."""
+    """One document in a list. `fields`: their values in the order of the CSV columns; `body`: snippet or text."""
 
     docid: str
     uri: str
@@ -109,7 +108,7 @@ def xml_lines(records: Iterable[ListedRecord]) -> Iterator[str]:
     yield "</documents>\n"
 
 
-# Spreadsheets take the wide ones for formulas where people type them.
+# Spreadsheets also accept the full-width characters as the start of a formula where people type them.
 _FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 _XML_ILLEGAL = re.compile("[^\\t\\n\\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKDOWN_SPECIAL = re.compile(r"([\\`*_\[\]<>|#])")
@@ -117,12 +116,12 @@ _URI_UNSAFE = re.compile("[\\x00-\\x20()\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 
 
 def _uri(record: ListedRecord) -> str:
-    """Return the address without what a terminal or a Markdown link would misread; it means the same."""
+    """Escape characters of the address that a terminal or a Markdown link would misread; it means the same."""
     return _URI_UNSAFE.sub(lambda match: quote(match[0], safe=""), record.uri)
 
 
 def _inert(cell: str) -> str:
-    """Keep a spreadsheet from taking a cell for a formula (OWASP: CSV injection)."""
+    """Prevent a spreadsheet from reading a cell as a formula (OWASP: CSV injection)."""
     return "'" + cell if cell.startswith(_FORMULA_STARTS) else cell
 
 
@@ -131,7 +130,7 @@ def _markdown(line: str) -> str:
 
 
 def _xml(value: str) -> str:
-    """Drop what XML 1.0 cannot hold at all; replace what a terminal must not see."""
+    """Drop characters that XML 1.0 cannot hold, and replace those that control a terminal."""
     return text.block(_XML_ILLEGAL.sub("", value))
 
 
@@ -162,8 +161,8 @@ def rows_as_csv(rows: Sequence[Row], names: Sequence[str]) -> Iterator[str]:
 
 
 def write_paths(sources: Iterable[str], *, has_nulls: bool) -> None:
-    """Print each path once, unchanged. On a terminal, remove characters that control it. A path with a line break would
-    be two lines: it is left out, and a note says so."""
+    """Print each path once, unchanged; on a terminal, without characters that control it. A path with a line break
+    would fill two lines, so it is left out, and a note says so."""
     found = list(dict.fromkeys(map(on_disk, sources)))
     shown = found if has_nulls else [path for path in found if path.splitlines() == [path]]
     is_terminal = sys.stdout.isatty()
@@ -174,7 +173,7 @@ def write_paths(sources: Iterable[str], *, has_nulls: bool) -> None:
 
 
 def on_disk(source: str) -> str:
-    """Return the file that holds a source: the archive, of a file in one (`old.zip!/report.pdf`)."""
+    """Return the file that holds a source: for a file in an archive (`old.zip!/report.pdf`), the archive."""
     end = source.find("!/")
     while end >= 0:
         if Path(source[:end]).is_file():

@@ -1,4 +1,4 @@
-"""What standard output can show: colours, width and columns. Without rich, which takes 40 ms to import."""
+"""The abilities of standard output: colours, width and columns. Does not use rich, which takes 40 ms to import."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ YELLOW = "33"
 MATCH = "1;33"
 
 MIN_WIDTH = 20
-_MEMBER = "!/"  # between a file and one that is in it
+_MEMBER = "!/"  # between an archive and a file in it
 _IN_ADDRESSES = frozenset(b"/-._~ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789")
 
 
 class Terminal(NamedTuple):
-    """`width` is in cells; None if the output is not a terminal: then nothing is cut or wrapped. `has_links`: it shows
-    hyperlinks."""
+    """`width` is in cells. It is None if the output is not a terminal; then nothing is cut or wrapped. `has_links`:
+    hyperlinks are written."""
 
     colour: bool = False
     width: int | None = None
@@ -37,8 +37,8 @@ class Terminal(NamedTuple):
         return self.paint(text.line(shown), style)
 
     def link(self, shown: str, path: str) -> str:
-        """Return a text that opens a file, or the one that it is in (OSC 8). The name of the machine tells a terminal
-        that shows another one over ssh."""
+        """Return a text with a hyperlink to a file, or to the archive that contains it (OSC 8). The host name lets a
+        terminal recognise files of another machine over ssh."""
         if not self.has_links or not path.startswith("/"):
             return shown
         encoded = "".join(
@@ -57,8 +57,8 @@ class Terminal(NamedTuple):
 
 
 def detect(*, no_color: bool = False) -> Terminal:
-    """Return what standard output can show. NO_COLOR counts if it is not empty (https://no-color.org). Terminals that
-    do not know hyperlinks ignore them, but for the console of Linux; FORCE_HYPERLINK=0 leaves them out."""
+    """Return what standard output can show. NO_COLOR counts if it is not empty (https://no-color.org). Terminals
+    without hyperlinks ignore them, except the Linux console; FORCE_HYPERLINK=0 turns them off."""
     if not _is_terminal(sys.stdout):
         return Terminal()
     colour = not no_color and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
@@ -98,8 +98,8 @@ def columns(
 ) -> Iterator[str]:
     """Yield a header and the rows; columns of numbers are aligned right.
 
-    On a terminal the `flexible` column is cut at its beginning, so that the others fit. None: the widest are cut at
-    their ends.
+    On a terminal the `flexible` column is cut at its beginning, so that the others fit. None: the widest columns are
+    cut at their ends.
     """
     safe = [[text.line(cell) for cell in row] for row in rows]
     right = [bool(safe) and all(_is_number(row[at]) for row in safe) for at in range(len(headers))]
@@ -122,7 +122,7 @@ def columns(
 
 
 def _narrowed(widths: Sequence[int], room: int) -> list[int]:
-    """Return the widths with the greatest limit that lets all fit.
+    """Limit the widths to the greatest value with which all columns fit.
 
     >>> _narrowed([40, 5, 30], 55), _narrowed([9, 9], 4)
     ([25, 5, 25], [8, 8])

@@ -44,8 +44,8 @@ def block(text: str) -> str:
 
 
 def escaped(json: str) -> str:
-    """Return JSON in which no character is left that a terminal obeys: it need not escape DEL, C1 and bidirectional
-    overrides."""
+    """Return JSON without characters that control a terminal: JSON does not require escapes for DEL, C1 and
+    bidirectional overrides."""
     return re.sub("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]", lambda match: f"\\u{ord(match[0]):04x}", json)
 
 
@@ -72,7 +72,7 @@ def clip(text: str, width: int) -> str:
 
 
 def clip_start(text: str, width: int) -> str:
-    """Cut `text` at its beginning to `width` cells, for paths: their end says more."""
+    """Cut `text` at its beginning to `width` cells, for paths, whose end is more important."""
     if cells(text) <= width:
         return text
     turned = text[::-1]
@@ -85,7 +85,7 @@ def pad(text: str, width: int, *, right: bool = False) -> str:
 
 
 def pieces(text: str, start: int, end: int, marks: Iterable[tuple[int, int]]) -> Iterator[tuple[str, bool]]:
-    """Yield the parts of `text[start:end]`, each with whether it is in one of the ranges in `marks`.
+    """Yield the parts of `text[start:end]`, each with a flag: whether it is in one of the ranges in `marks`.
 
     >>> list(pieces("a blue boat", 2, 9, [(7, 11), (0, 1)]))
     [('blue ', False), ('bo', True), ('', False)]

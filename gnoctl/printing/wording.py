@@ -1,4 +1,4 @@
-"""Numbers, sizes, times, what an index does not have, and what an answer leaves out, in words. Pure."""
+"""Numbers, sizes, times, gaps of an index and omissions of an answer in words. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _UNITS = ("B", "kB", "MB", "GB", "TB")
 _LINKS = {"links_to": "→", "linked_from": "←"}
-_EXAMPLES = 5  # of the references that were left out for the same reason
+_EXAMPLES = 5  # shown of the references that were left out for the same reason
 _STEPS = ((60, "s"), (60, "min"), (24, "h"))
 
 
@@ -29,7 +29,7 @@ def count(number: int, noun: str) -> str:
 
 
 def matches(found: HitMatches) -> str:
-    """Return how many matches a document has; a count that stopped has a plus.
+    """Return how many matches a document has, with a plus if counting stopped early.
 
     >>> from gnod.protocol.search import HitMatches
     >>> matches(HitMatches(count=1000, exact=False, lines=[], pages=46))
@@ -113,7 +113,7 @@ def missed_by(freshness: Freshness) -> str | None:
     return None if freshness.current else freshness.state
 
 
-# These words say why files are not documents.
+# The reasons why files are not documents.
 SKIPPED = {
     "needs_ocr": "need OCR (pictures and scans)",
     "unsupported": "of an unknown kind",
@@ -124,7 +124,7 @@ SKIPPED = {
     "hidden": "hidden",
 }
 
-# These words say what documents lack.
+# The parts that documents lack.
 IN_PART = {
     "needs_ocr": "with pages that need OCR",
     "corrupt": "damaged",
@@ -192,7 +192,7 @@ def corrected(corrections: Sequence[Correction]) -> list[str]:
 
 
 def at_lines(line: int, end_line: int, location: Location | None = None) -> str:
-    """Return what follows the path of a passage: its lines, or its page.
+    """Return the lines of a passage, or its page, to follow the path.
 
     >>> from gnod.protocol.base import Location
     >>> at_lines(3, 5, None), at_lines(3, 3, None), at_lines(3, 5, Location(page=2, label="p2"))
@@ -211,7 +211,7 @@ def skipped_of(collection: CollectionStatus) -> str:
 
 
 def skipped_by_reason(skipped: Iterable[SkippedReference]) -> list[str]:
-    """Return what `document.multi_get` left out: for each kind of reason how many, and the first of them.
+    """Return what `document.multi_get` left out: for each kind of reason the number of references, and the first ones.
 
     >>> from gnod.protocol.documents import SkippedReference
     >>> skipped_by_reason([SkippedReference(ref=f"{n}.md", kind="too_large", reason="too large") for n in range(7)])
@@ -229,6 +229,6 @@ def _skipped_line(group: list[SkippedReference]) -> str:
         return f"{first.ref}: {first.reason}"
     more = f" and {len(group) - _EXAMPLES:,} more" if len(group) > _EXAMPLES else ""
     if any(other.reason != first.reason for other in others):
-        # These sentences name what they are about.
+        # These reasons are sentences that name their reference.
         return f"{len(group):,} references: {'; '.join(each.reason for each in group[:_EXAMPLES])}{more}"
     return f"{len(group):,} {first.reason}: {', '.join(each.ref for each in group[:_EXAMPLES])}{more}"

@@ -1,5 +1,5 @@
-"""The daemon as a user service, systemd units or a launchd agent; and the files of both: what is shipped, and which
-files gnoctl may replace. The search commands do not import it."""
+"""Run the daemon as a user service: systemd units or a launchd agent. Also knows which service files are shipped, and
+which ones gnoctl may replace. The search commands do not import it."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ _BASES = {"GNO_CONFIG_DIR": "XDG_CONFIG_HOME", "GNO_DATA_DIR": "XDG_DATA_HOME", 
 
 STARTED_BY_GNOCTL = "gnoctl starts gnod when it is needed"
 
-# launchd starts a job at most this often (ThrottleInterval), so a daemon that has just ended starts later.
+# Seconds. launchd waits this long between two starts of a job (ThrottleInterval), so a daemon that has just ended
+# starts later.
 THROTTLE_S = 10
 _START_TIMEOUT_S = THROTTLE_S + START_TIMEOUT_S
 _POLL_S = 0.05
@@ -38,7 +39,7 @@ _POLL_S = 0.05
 
 class ServiceState(NamedTuple):
     """`manager`: systemd or launchd. `unavailable`: why it cannot run services here. `running`: the daemon runs as the
-    service; `starts`: at login or when a client connects. `pid`: 0 if it is not running."""
+    service. `starts`: it starts at login or when a client connects. `pid`: 0 if it is not running."""
 
     manager: str
     unavailable: str | None
@@ -50,22 +51,22 @@ class ServiceState(NamedTuple):
 
 
 class Service(ABC):
-    """What both services have. `files`: what `write` writes."""
+    """The base of both services. `files`: the files that `write` writes."""
 
     manager: str
     files: tuple[Path, ...]
 
     def is_installed(self) -> bool:
-        """Return whether the manager knows it. Runs no program, so it is fast."""
+        """Return whether the manager knows the service. Runs no program, so it is fast."""
         return self.files[0].exists()
 
     @abstractmethod
     def missing(self) -> str | None:
-        """Return why the manager cannot run services of this user; None: it can."""
+        """Return why the manager cannot run services of this user; None if it can."""
 
     @abstractmethod
     def seen(self) -> tuple[bool, int | None]:
-        """Ask the manager whether it starts the service, and for the process id; None: it is not running."""
+        """Return whether the manager starts the service, and the process id; None if it is not running."""
 
     def state(self) -> ServiceState:
         missing = self.missing()
@@ -94,7 +95,7 @@ def service_of(places: IndexPaths) -> Systemd | Launchd:
 
 
 def check_running(places: IndexPaths) -> None:
-    """Raise DaemonNotRunning if the daemon is a stopped service: connecting would start it."""
+    """Raise DaemonNotRunning if the daemon is a stopped service, because a connection would start it."""
     if service_of(places).is_installed() and not lock_is_held(places):
         failure = last_failure(places.lock_file)
         reason = f"its last start failed: {failure}" if failure else "it starts when it is needed"
@@ -115,7 +116,7 @@ def start_installed(places: IndexPaths) -> Connection | None:
         try:
             return connect_now(places)
         except DaemonNotRunning:
-            # launchd does not report a start that failed. The daemon writes the file when it starts, and when it ends.
+            # launchd does not report a failed start. The daemon writes the file when it starts and when it ends.
             failure = last_failure(places.lock_file)
             if failure and _last_written_ns(places) != before_ns:
                 raise Unavailable(f"gnod could not start: {failure}") from None
@@ -134,7 +135,7 @@ def _last_written_ns(places: IndexPaths) -> int:
 
 
 def shipped(name: str) -> str:
-    """Return the text of a shipped file such as `systemd/gnod.service`, from the wheel or from the repository."""
+    """Return the text of a shipped file such as `systemd/gnod.service`, from the wheel or the repository."""
     in_wheel = _HERE / "patterns" / name
     return (in_wheel if in_wheel.exists() else _HERE.parents[1] / name).read_text(encoding="utf-8")
 
@@ -145,8 +146,8 @@ def daemon_command(places: IndexPaths) -> list[str]:
 
 
 def environment(places: IndexPaths) -> dict[str, str]:
-    """Return the variables of this shell that the service needs: for the same folders as its clients, and PATH for the
-    update commands of collections."""
+    """Return the variables of this shell that the service needs: those for the folders, so that it uses the same ones
+    as its clients, and PATH for the update commands of collections."""
     values = {
         "GNO_CONFIG_DIR": places.config_dir,
         "GNO_DATA_DIR": places.data_dir,
@@ -171,5 +172,5 @@ def write_file(path: Path, text: str) -> None:
 
 
 def _content(path: Path) -> bytes:
-    # A symbolic link (`systemctl mask` creates one) is never written by gnoctl.
+    # gnoctl never creates a symbolic link here, but `systemctl mask` does.
     return b"" if path.is_symlink() or not path.is_file() else path.read_bytes()

@@ -53,11 +53,11 @@ class Launchd(Service):
         self._launchctl("kickstart", self._target)
 
     def end(self) -> None:
-        """Stop the service, and undo `enable`. Not an error if there is none."""
+        """Stop the service, and undo `enable`. It is not an error if there is no service."""
         if self.missing() or not self._is_loaded():
             return
         self._launchctl("bootout", self._target)
-        # launchctl returns before the daemon has ended. Until then the label cannot be loaded again.
+        # launchctl returns before the daemon has ended, and the label can be loaded again only after that.
         wait_until(lambda: not self._is_loaded(), _TIMEOUT_S)
 
     def remove(self) -> None:

@@ -20,7 +20,7 @@ from gnod.errors import Unavailable
 from gnod.folders import DEFAULT_INDEX
 from gnod.paths import IndexPaths
 
-# The start may upgrade an index, and the unit has its own limits for a daemon that hangs.
+# Seconds. The start may upgrade an index, and the unit has its own limits for a daemon that hangs.
 _TIMEOUT_S = 1000.0
 
 
@@ -37,7 +37,7 @@ class Systemd(Service):
         self.files: tuple[Path, ...] = (folder / self.socket_unit, folder / self.service_unit)
 
     def is_installed(self) -> bool:
-        # A package of the system has units of its own. `systemctl --user enable` makes this link to one.
+        # A system package has its own units. `systemctl --user enable` creates this link to one.
         enabled = _units_folder() / "sockets.target.wants" / self.socket_unit
         return super().is_installed() or enabled.is_symlink()
 
@@ -50,19 +50,19 @@ class Systemd(Service):
         _systemctl("enable", self.socket_unit, self.service_unit)
 
     def start(self) -> None:
-        # Start a unit again that failed too often.
+        # Reset the unit, so that it starts again even after too many failures.
         _systemctl("reset-failed", self.socket_unit, self.service_unit, may_fail=True)
         try:
             _systemctl("start", self.socket_unit, self.service_unit)
         except Unavailable as error:
-            # The status text of the unit has the reason.
+            # The status text of the unit contains the reason.
             why = _properties(self.service_unit).get("StatusText")
             if not why:
                 raise
             raise Unavailable(f"gnod could not start: {why}") from error
 
     def end(self) -> None:
-        """Stop the service, and undo `enable`. Not an error if there is none."""
+        """Stop the service, and undo `enable`. It is not an error if there is no service."""
         if self.missing():
             return
         # Stop them together: the socket alone would start the service again.
@@ -109,15 +109,15 @@ class Systemd(Service):
 
 def _units_folder() -> Path:
     base = os.environ.get("XDG_CONFIG_HOME")
-    # If there is no home folder (in a container), there is no unit, and Path.home() would raise.
+    # Without a home folder (in a container), no unit exists, and Path.home() would raise.
     config = base if base and Path(base).is_absolute() else os.path.expanduser("~/.config")  # noqa: PTH111
     return Path(config) / "systemd/user"
 
 
 def _filled(name: str, values: dict[str, str]) -> str:
-    """Return a shipped unit with some values replaced, below the mark of gnoctl."""
+    """Return a shipped unit with some values replaced, below gnoctl's mark."""
     lines = shipped(f"systemd/{name}").splitlines()
-    first = lines.index("[Unit]")  # the comments before it are about the template
+    first = lines.index("[Unit]")  # the comments above describe the template
     filled = [f"{key}={values[key]}" if (key := line.partition("=")[0]) in values else line for line in lines[first:]]
     return "\n".join([f"# {MARK}", "", *filled, ""])
 

@@ -1,6 +1,6 @@
-"""The terminal UI: which widgets there are, and what each key does. `session` searches, `connection` watches.
+"""The terminal UI: its widgets, and the action of each key. `session` searches, `connection` watches.
 
-The first paint needs no daemon: both are started after it.
+The first paint needs no daemon: both start after it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from gnoctl.ui.links import LinkPane
 
 NARROW = 100
-"""In fewer columns, results and preview take turns."""
+"""With fewer columns, only one of results and preview is visible."""
 _COPIED_WITHIN_S = 2.0
 _COPIES = (("the path", hits.file_place), ("a citation", hits.citation), ("the address", hits.address))
 
@@ -70,7 +70,7 @@ class Query(Input):
 
 
 class Bar(Static):
-    """One line of text, which changes without a new layout."""
+    """One line of text, which can change without a new layout."""
 
     def show(self, line: Text) -> None:
         line.no_wrap, line.overflow = True, "ellipsis"
@@ -163,7 +163,7 @@ class UserInterface(App[str]):
     def on_mount(self) -> None:
         self.results, self.preview = self.query_one(ResultList), self.query_one(PreviewPane)
         self.input = self.query_one(Query)
-        # An event of the daemon may come while the screen is being taken down, and its widgets are not found any more.
+        # Keep the widgets: an event of the daemon may arrive while the screen is being closed, when a query finds none.
         self._bars = {str(bar.id): bar for bar in self.query(Bar)}
         self.input.cursor_blink = False  # a terminal must stay silent while nobody types
         self.input.focus()
@@ -189,7 +189,7 @@ class UserInterface(App[str]):
         self.query_one("#keys", Bar).show(bars.keys(event.size.width, "print" if self.prints else "open"))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:  # noqa: ARG002
-        """Over a dialogue, only its own keys count."""
+        """While a dialogue is open, only its own keys work."""
         return action in ("quit", "suspend_process", "move", "page") or len(self.screen_stack) < 2
 
     # Actions of the user
@@ -206,7 +206,7 @@ class UserInterface(App[str]):
         self.results.move(direction * self.results.page)
 
     def action_preview(self) -> None:
-        """Move the focus between query and preview; where there is room for one, show the one with the focus."""
+        """Move the focus between query and preview. If there is room for only one of them, show that one."""
         reads = self.focused is self.preview
         self.screen.set_class(not reads, "reading")
         (self.input if reads else self.preview).focus()
@@ -239,7 +239,7 @@ class UserInterface(App[str]):
             self.session.find_similar(hit)
 
     def action_copy(self) -> None:
-        """Copy the path; with each further time for the same hit, something else."""
+        """Copy the path. Each repetition for the same hit copies something else."""
         if hit := self.results.selected:
             last, times = self._copied
             turn = (times + 1) % len(_COPIES) if last == hit.uri else 0
@@ -249,8 +249,8 @@ class UserInterface(App[str]):
             self.say(f"copied {name}; Ctrl-Y again copies {_COPIES[(turn + 1) % len(_COPIES)][0]}")
 
     def copy_to_clipboard(self, text: str) -> None:
-        """Copy with the terminal's escape sequence, which works over SSH. Terminal.app of macOS does not know it, so
-        give the text to the system there, too."""
+        """Copy with the terminal's escape sequence, which works over SSH. Terminal.app of macOS does not support it, so
+        on macOS pass the text to the system as well."""
         super().copy_to_clipboard(text)
         if shutil.which("pbcopy") and "SSH_CONNECTION" not in os.environ:
             utf8 = {**os.environ, "LC_CTYPE": "UTF-8"}  # without it, pbcopy reads Mac Roman
@@ -266,7 +266,7 @@ class UserInterface(App[str]):
                 await self.open(f"{hit.uri}:{hit.line}")
 
     async def open(self, ref: str) -> None:
-        """Show a file in its program: one of the terminal gets the terminal until it ends."""
+        """Show a file in its program. A terminal program gets the terminal until it ends."""
         from gnoctl.opening import starting as programs
         from gnoctl.opening import viewers
 
@@ -312,7 +312,7 @@ class UserInterface(App[str]):
             self.say("select a document first")
 
     async def choose(self, ref: str) -> None:
-        """Open a file; or print its path, and end."""
+        """Open a file, or print its path and end."""
         if not self.prints:
             await self.open(ref)
             return

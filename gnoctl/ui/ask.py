@@ -1,4 +1,4 @@
-"""Ctrl-A: quotes that answer the query, and what a model writes about it, with sources. Enter opens one of them."""
+"""Ctrl-A: quotes that answer the query, and a model's answer with sources. Enter opens a quote or a source."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gnod.protocol.search import AskParams, AskResult
 
 
 class Ask(ModalScreen[str]):
-    """Returns the reference of what the user opens."""
+    """Returns the reference of the quote or source that the user opens."""
 
     DEFAULT_CSS = """
     Ask Vertical { width: 100%; height: 100%; border: round ansi_cyan; }
@@ -77,7 +77,7 @@ class Ask(ModalScreen[str]):
 
     @property
     def _terminal(self) -> Terminal:
-        """What the lines are drawn for."""
+        """The width and abilities for which the lines are drawn."""
         return Terminal(width=max(20, self.size.width - 6))
 
     def _quoted(self) -> Iterator[ShownLine]:

@@ -1,5 +1,5 @@
-"""The lines around the results: the number of hits, the state of the index, the keys; and what to do when there is
-nothing to show. Turns the state into text; must not depend on widgets."""
+"""The lines around the results: the number of hits, the state of the index, the keys, and advice when there is nothing
+to show. Turns the state into text; must not depend on widgets."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def keys(width: int, opens: str) -> Text:
 
 
 def empty(watched: Watched, session: UiSession) -> list[str]:
-    """Return what to say instead of hits: what is the case, then what to do."""
+    """Return the message instead of hits: what happened, then what to do."""
     if watched.collections is None:
         return ["The daemon does not answer.", "The search begins as soon as it does."] if watched.problem else []
     if not watched.collections:

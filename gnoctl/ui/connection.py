@@ -1,7 +1,6 @@
-"""The daemon, as the terminal UI sees it: its state, its changes, and whether it answers. Must not depend on the
-screen.
+"""The terminal UI's view of the daemon: its state, its changes, and whether it answers. Must not depend on the screen.
 
-After a crash it connects again, which starts the daemon, and tells so.
+After a crash it connects again, which starts the daemon, and tells the user.
 """
 
 from __future__ import annotations
@@ -26,7 +25,8 @@ class Watched:
     """Follows the index until it is cancelled. `problem`: why the daemon does not answer; `collections`: None before
     the first answer.
 
-    `connected` is called after each connection, `changed` when documents did, `updated` if only the state did.
+    `connected` is called after each connection, `changed` when documents changed, `updated` when only the state
+    changed.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class Watched:
         self.freshness: Freshness | None = None
         self.embedding: EmbeddingStatus | None = None
         self.models: list[str] = []
-        """The role and the name of each model that can be used to rank and answer."""
+        """The role and the name of each model that can rank or answer."""
         self._client = client
         self._is_connected = False
         self._connected = connected

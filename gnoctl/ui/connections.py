@@ -1,7 +1,6 @@
-"""What is connected with a document: its links, backlinks, mentions, related documents, and the tree around it.
+"""The connections of a document: its links, backlinks, mentions, related documents, and the tree around it.
 
-From the results of the protocol to sections of entries that lead somewhere. Must not depend on the screen, and sends
-nothing.
+Turns results of the protocol into sections of entries. Must not depend on the screen, and sends nothing.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ LinkRequest = tuple[str, Params, type[Result]]
 
 
 class PaneEntry(NamedTuple):
-    """`hit`: the place that it leads to, None: nowhere. `shown` and `more` are safe to show, the latter below it."""
+    """`hit`: the place that the entry leads to, if any. `shown` and `more` are safe to show; `more` is shown below."""
 
     hit: Hit | None
     shown: str
@@ -35,7 +34,7 @@ class PaneEntry(NamedTuple):
 
 
 class Section(NamedTuple):
-    """`rest`: what is not among the entries, in words."""
+    """`rest`: a note about what the entries leave out."""
 
     title: str
     entries: list[PaneEntry]
@@ -43,7 +42,7 @@ class Section(NamedTuple):
 
 
 def questions(ref: str, limit: int) -> list[LinkRequest]:
-    """Return what to ask about a document, the quickest first. `limit`: entries of each section."""
+    """Return the requests for a document, the fastest first. `limit`: entries per section."""
     return [
         ("document.links", wire.DocumentLinksParams(ref=ref, limit=limit), wire.DocumentLinksResult),
         ("links.mentions", wire.LinksMentionsParams(ref=ref, limit=limit), wire.LinksMentionsResult),
@@ -132,7 +131,7 @@ def _address(uri: str) -> str:
 
 
 def _hit(uri: str, *, title: str = "", line: int = 1, snippet: str = "", marks: Sequence[tuple[int, int]] = ()) -> Hit:
-    """Return a place in the form that the other parts of the UI use. Only the daemon knows its file."""
+    """Return a place in the form that the rest of the UI uses. Only the daemon knows its file."""
     collection, path = parse_uri(uri)
     return Hit(
         rank=1,

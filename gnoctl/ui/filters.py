@@ -1,6 +1,6 @@
-"""F2: the values of all fields, each with its number of documents; those that are chosen narrow the search.
+"""F2: the values of all fields, each with its number of documents. The chosen values narrow the search.
 
-The results behind it change at once. The values keep their places while their counts change.
+The results behind the pane change at once. The values keep their places while their counts change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gnod.errors import GnoError
 from gnod.protocol.search import SearchLexicalParams, SearchResult
 
 _FEW = 8
-"""Shown of a field at first."""
+"""The number of values that are shown per field at first."""
 
 
 class FilterPane(ModalScreen[None]):
@@ -40,7 +40,7 @@ class FilterPane(ModalScreen[None]):
         self._counts: dict[FilterChoice, int] = {}
         self._unfolded: set[str] = set()
         self._entries: list[FilterChoice | str] = []
-        """What can be selected: a value, or the field whose other values are shown then."""
+        """The selectable entries: a value, or a field, whose other values are then shown."""
 
     def compose(self) -> ComposeResult:
         with Vertical() as frame:

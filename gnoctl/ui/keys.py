@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class KeyBinding(NamedTuple):
-    """`name`: of Textual, several separated by commas; `shown`: for people. `label`: in the key line, "" if it has no
-    room there."""
+    """`name`: Textual's names, separated by commas. `shown`: the name for people. `label`: the text in the key line; ""
+    if the key is not there."""
 
     name: str
     shown: str
@@ -27,7 +27,7 @@ KEYS = (
     KeyBinding("ctrl+a", "Ctrl-A", "ask", "ask", "Answer the query with quotes from the documents"),
     KeyBinding("ctrl+s", "Ctrl-S", "similar", "similar", "Find documents similar to the selected one"),
     KeyBinding("ctrl+l", "Ctrl-L", "links", "links", "Show the links of the document, and what links to it"),
-    KeyBinding("f3", "F3", "loose", "", "Show documents that are only loosely similar, too; again: hide them"),
+    KeyBinding("f3", "F3", "loose", "", "Also show documents that are only loosely similar; again: hide them"),
     KeyBinding("ctrl+y", "Ctrl-Y", "copy", "copy", "Copy the path; again: a citation; again: the address"),
     KeyBinding("f1", "F1", "help", "help", "Show all keys"),
     KeyBinding("up,down", "↑ ↓", "", "", "Select a hit; also Page up, Page down, Ctrl-Home and Ctrl-End"),
@@ -40,7 +40,7 @@ KEYS = (
 
 
 def key_line(width: int, opens: str) -> list[tuple[str, str]]:
-    """Return (key, label) as many as fit in `width` cells, and the help in any case. `opens`: what Enter does."""
+    """Return as many pairs (key, label) as fit in `width` cells, and always the help. `opens`: the label of Enter."""
     labelled = [(key.shown, opens if key.action == "open" else key.label) for key in KEYS if key.label]
     last = labelled.pop()
     shown: list[tuple[str, str]] = []

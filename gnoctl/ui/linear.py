@@ -36,7 +36,7 @@ COMMANDS = {
     ":p NUMBER": "preview: print the lines around that hit",
     ":c NUMBER": "print its citation",
     ":s NUMBER": "find similar documents",
-    ":l NUMBER": "list its links, those to it, mentions without a link, and related documents",
+    ":l NUMBER": "list its links, backlinks, mentions without a link, and related documents",
     ":t NUMBER": "list the documents around it as a tree",
     ":b": "back to the previous list",
     ":a QUESTION": "answer a question with quotes",
@@ -63,7 +63,7 @@ class Dialogue:
         self._hits: list[wire.Hit] = []
         self._shown = 0
         self._visited: list[Callable[[], None]] = []
-        """The origins of the lists of hits, the present one last."""
+        """The origins of the lists of hits, the current one last."""
 
     def greet(self) -> None:
         self._guard(self._greet)
@@ -125,7 +125,7 @@ class Dialogue:
 
     def _use(self, mode: str) -> None:
         if mode not in MODES:
-            raise UsageError(f"there is no mode {mode or 'without a name'}: type {', '.join(MODES)}")
+            raise UsageError(f"there is no mode {mode or 'without a name'}: type one of {', '.join(MODES)}")
         self._mode = mode
         self._say(f"searching by {mode}")
 
@@ -159,7 +159,7 @@ class Dialogue:
         self._list([neighbourhood(hit.uri, DEPTHS[1])])
 
     def _list(self, asked: list[LinkRequest]) -> None:
-        """Print the sections of the answers; their entries are the hits from now on."""
+        """Print the sections of the answers. Their entries become the current hits."""
         answers = [self._client.call(*each) for each in asked]
         self._hits = []
         for section in (section for answer in answers for section in sections(answer)):
@@ -237,7 +237,7 @@ def converse(dialogue: Dialogue, lines: Iterator[str]) -> None:
 
 
 def typed(prompt: str) -> Iterator[str]:
-    """Yield the lines of standard input; on a terminal, with the line editing that people know."""
+    """Yield the lines of standard input; on a terminal, with readline's line editing."""
     if sys.stdin.isatty():
         import readline  # noqa: F401
     else:

@@ -1,4 +1,4 @@
-"""Widgets that draw only the visible ones of many lines; and a list of lines, some of which can be selected."""
+"""Widgets that draw only the visible lines, and a list of lines, some of which can be selected."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ class Scrolling(ScrollView):
     def set_height(self, lines: int) -> None:
         """Set the number of lines, and draw them.
 
-        Setting `virtual_size` would lay out the whole screen: as long as a keystroke may take."""
+        Setting `virtual_size` would lay out the whole screen, which takes as long as a keystroke may take."""
         self.set_reactive(Widget.virtual_size, Size(self.size.width, lines))
         self.vertical_scrollbar.window_virtual_size = lines
         self.vertical_scrollbar.refresh()
         self.refresh()
 
     def show_line(self, y: int) -> None:
-        """Scroll so that this line is the first."""
+        """Scroll so that this line is the first visible one."""
         self.scroll_to(y=y, animate=False, force=True, immediate=True)
 
 
 class ShownLine(NamedTuple):
-    """`entry`: the number of the entry of which the line is a part; None if it cannot be selected."""
+    """`entry`: the number of the line's entry; None if it cannot be selected."""
 
     shown: str
     style: Style = styles.PLAIN

@@ -1,6 +1,6 @@
-"""Ctrl-L: what is connected with a document, beside the place that the selected entry leads to.
+"""Ctrl-L: the connections of a document, beside a preview of the selected entry.
 
-Enter follows an entry: the screen then shows what is connected with that document; Backspace and Esc go back.
+Enter follows an entry: the screen then shows the connections of that document. Backspace and Esc go back.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class LinkPane(ModalScreen[None]):
     def __init__(self, hit: Hit, daemon: Daemon, choose: Choose) -> None:
         super().__init__()
         self.visited = [(hit, 0)]
-        """The documents, each with the entry that was selected, for the way back."""
+        """The documents on the way back, each with the entry that was selected."""
         self.depth: int | None = None
         """How far the tree reaches; None if the links are shown instead of a tree."""
         self._daemon = daemon
@@ -131,7 +131,7 @@ class LinkPane(ModalScreen[None]):
     # Events of the daemon
 
     def follow(self) -> None:
-        """The index has changed: show the same as of now."""
+        """Show the current state after a change of the index."""
         self.run_worker(self._ask(QUIET_S, None), exclusive=True, group="links")
         if self.preview.hit:
             self.preview.show(self.preview.hit, again=True)
@@ -142,13 +142,14 @@ class LinkPane(ModalScreen[None]):
         self.run_worker(self._ask(0, cursor), exclusive=True, group="links")
 
     async def _ask(self, pause_s: float, cursor: int | None) -> None:
-        """Ask the daemon, and show its answers. `cursor`: of another document; None: the same entry stays selected."""
+        """Request the connections, and show them. `cursor`: the entry to select for another document; None: the same
+        entry stays selected."""
         await asyncio.sleep(pause_s)
         shown: list[Section] = []
         ref = self._hit.uri
         for question in [neighbourhood(ref, self.depth)] if self.depth else questions(ref, self._limit):
             shown += await self._answered(question)
-            if cursor == 0:  # this document was not shown before: show each answer as it arrives
+            if cursor == 0:  # a new document: show each answer as it arrives
                 self._show(shown, cursor)
                 cursor = None
         self._show(shown, cursor)

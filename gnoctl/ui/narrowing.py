@@ -1,4 +1,4 @@
-"""The filters of the terminal UI: values of fields, as facets count them. Pure."""
+"""The filters of the terminal UI: values of fields, like those of facets. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIELDS = {
     "date": "Year",
     "after": "Newer than",
 }
-"""The built-in fields by their names in queries; those of the frontmatter follow them."""
+"""The built-in fields by their names in queries. The fields of the frontmatter follow them."""
 AGES = {"7d": "7 days", "30d": "30 days", "1y": "a year"}
 
 
@@ -26,7 +26,7 @@ class FilterChoice(NamedTuple):
 
 
 class Narrowing(NamedTuple):
-    """The filters of the search. Without one, it matches everything."""
+    """The filters of the search. Without filters, it matches everything."""
 
     chosen: tuple[FilterChoice, ...] = ()
 
@@ -36,14 +36,15 @@ class Narrowing(NamedTuple):
         return cls((*by_collection, *(FilterChoice("tag", tag) for tag in tags)))
 
     def toggled(self, choice: FilterChoice) -> Narrowing:
-        """Add a value, or take it away. There is one age, because each includes those below it."""
+        """Add a value, or remove it. Only one age can be chosen, because each age includes the smaller ones."""
         if choice in self.chosen:
             return Narrowing(tuple(each for each in self.chosen if each != choice))
         kept = (each for each in self.chosen if each.field != "after" or choice.field != "after")
         return Narrowing((*kept, choice))
 
     def params(self) -> dict[str, object]:
-        """Return the filters as parameters of a search. A document has all the tags, and one of the other values."""
+        """Return the filters as parameters of a search. A document must have all the tags, and one of the other
+        values."""
         fields = self._by_field()
         return {"collections": fields.pop("collection", []), "tags_all": fields.pop("tag", []), "fields": fields}
 

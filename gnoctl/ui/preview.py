@@ -1,4 +1,5 @@
-"""The document of the selected hit, at the hit's place, with its matches, which are counted in the whole document.
+"""Preview the document of the selected hit, at the hit's place. Matches are highlighted, and counted in the whole
+document.
 
 Draws in slices, so that keys never wait.
 """
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 
 BEFORE = 40
 WINDOW = 240
-"""The number of lines that are fetched at once, and how many of them are before the hit."""
+"""BEFORE and WINDOW are numbers of lines: those before the hit, and all that are fetched at once."""
 SETTLED_S = 0.05
-"""A user who holds an arrow key passes hits faster than that."""
+"""Seconds. A user who holds an arrow key passes hits faster than that."""
 
 _HEAD_LINES = 2
 _BETWEEN = re.compile(r"[\s|*_`]+")
@@ -40,7 +41,7 @@ _MARGIN = Segment(" ")
 
 
 class PreviewPane(Scrolling, can_focus=True):
-    """`hit`: what is shown, or will be, with the matches of `sought`."""
+    """`hit`: the hit that is shown, or will be shown, with the matches of `sought`."""
 
     BINDINGS = [
         Binding("up", "scroll_up", show=False),
@@ -107,7 +108,7 @@ class PreviewPane(Scrolling, can_focus=True):
             self._loading = self.run_worker(self._extend(self.hit, document.end_line + 1))
 
     def action_match(self, by: int) -> None:
-        """Go to the next match of the document, or to the previous one; at first, from the hit."""
+        """Go to the next or previous match of the document, the first time starting from the hit."""
         lines = self._found.lines if self._found else []
         if self.hit and lines:
             first = bisect_left(lines, self.hit.line) - (by < 0)
@@ -120,7 +121,7 @@ class PreviewPane(Scrolling, can_focus=True):
 
     async def _load(self, hit: Hit, *, stays: bool) -> None:
         await asyncio.sleep(SETTLED_S)
-        if self.columns < 2:  # it is hidden, and drawn as soon as it has a size
+        if self.columns < 2:  # the pane is hidden, and is drawn as soon as it has a size
             self._width = 0
             return
         try:
@@ -150,7 +151,7 @@ class PreviewPane(Scrolling, can_focus=True):
             if self._blocks and set(self._words(hit)) - set(words_of(hit)):
                 self._blocks = await self._drawn(hit, self._blocks[0].line)
         except GnoError:
-            return  # the query is not valid, or only the text is known
+            return  # the query is invalid, or only the text is known
         self._show_lines(self._blocks)
 
     async def _show_match(self, hit: Hit, line: int) -> None:
@@ -165,7 +166,7 @@ class PreviewPane(Scrolling, can_focus=True):
         self.show_line(self._row_of(line))
 
     async def _drawn(self, hit: Hit, start: int) -> list[DrawnBlock]:
-        """Return the blocks of a part of the document, which is `document` then. Raises GnoError."""
+        """Return the blocks of a part of the document, and store the part in `document`. Raises GnoError."""
         from gnoctl.ui.rendering import draw
 
         params = DocumentGetParams(ref=hit.uri, start_line=start, max_lines=WINDOW)
@@ -178,12 +179,12 @@ class PreviewPane(Scrolling, can_focus=True):
         return blocks
 
     def _words(self, hit: Hit) -> list[str]:
-        """Return what to highlight: the words that match anywhere in the document, as soon as they are known."""
+        """Return the words to highlight: as soon as they are known, all words that match in the document."""
         found = [word for words in self._found.words for word in words.split()] if self._found else []
         return list(dict.fromkeys([*words_of(hit), *found]))
 
     def _row_of(self, line: int) -> int:
-        """Return the row from which a line is visible, a third from the top."""
+        """Return the top row that shows a line a third below the top."""
         top = _HEAD_LINES
         for block, after in zip(self._blocks, [*self._blocks[1:], None], strict=True):
             if after is None or after.line > line:
@@ -199,7 +200,7 @@ class PreviewPane(Scrolling, can_focus=True):
         self.set_height(len(self._lines))
 
     def _head(self, hit: Hit, width: int) -> list[Strip]:
-        """Return the _HEAD_LINES above the text: what it is, its matches, and whether the file has changed."""
+        """Return the _HEAD_LINES above the text: the place, the number of matches, and whether the file has changed."""
         parts = [text.clip_start(place_of(hit), width)]
         if self._found and (total := len(self._found.lines)):
             all_of_them = f"{total:,}{'' if self._found.exact else '+'}"
@@ -214,7 +215,7 @@ class PreviewPane(Scrolling, can_focus=True):
 
 
 def _row_within(block: DrawnBlock, line: int, end: int) -> int:
-    """Return the row of a line in a block, which ends before the line `end`: the match nearest to its share."""
+    """Return the row of a line in a block that ends before the line `end`: the match nearest to the estimated row."""
     expected = (line - block.line) * len(block.strips) // max(1, end - block.line)
     found = [row for row, strip in enumerate(block.strips) if _has_match(strip)]
     return min(found, key=lambda row: abs(row - expected), default=max(0, expected))
@@ -225,7 +226,7 @@ def _has_match(strip: Strip) -> bool:
 
 
 def _shown(hit: Hit) -> object:
-    """Return what the preview of a hit depends on."""
+    """Return the values that the preview of a hit depends on."""
     return hit.docid, hit.line, words_of(hit)
 
 

@@ -1,7 +1,7 @@
-"""Draw a part of a document in lines of a width: Markdown, code or plain text, with its matches highlighted.
+"""Draw a part of a document in lines of a given width: Markdown, code or plain text, with its matches highlighted.
 
-Imports Rich's Markdown and Pygments, which are slow: import this when there is something to draw. Documents are
-hostile: what a terminal obeys is replaced, and no link reaches the terminal.
+Imports Rich's Markdown and Pygments, which are slow, so import this module only to draw. Documents are hostile:
+characters that control a terminal are replaced, and no link reaches the terminal.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ from gnod.types import canonical_line, source_line
 _CONSOLE = Console(color_system="standard", legacy_windows=False, force_terminal=True, no_color=False, _environ={})
 _FRONTMATTER = re.compile(r"(---|\+\+\+)\n.*?\n\1\n", re.DOTALL)
 LONGEST = 2000
-"""Cells of a line; minified code and data have lines of megabytes."""
+"""The limit of cells per line; minified code and data have lines of megabytes."""
 MOST_PARSED = 100_000
-"""Characters; parsing more would make a key wait."""
+"""Characters. Parsing more would delay a key."""
 _DELIMITERS = re.compile(r"[|:\- ]+")
 _CELL_ENDS = re.compile(r"(?<!\\)\|")
 CODE_THEME = "ansi_dark"
@@ -73,12 +73,12 @@ def _blocks(document: DocumentText, shown: str, width: int) -> Iterator[tuple[in
 
 
 def _markdown(shown: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
-    """Yield the blocks of the top level, each drawn by itself, so that its line is known."""
+    """Yield the top-level blocks. Each is drawn separately, so that its line is known."""
     lines = _with_header(shown.split("\n"))
     added = len(lines) - shown.count("\n") - 1
     shown = "\n".join(lines)
     starts = [token.map[0] for token in _parser().parse(shown) if token.level == 0 and token.map and token.nesting >= 0]
-    # Text before the first block and between blocks has no token: link definitions, for example.
+    # Text before the first block and between blocks, such as link definitions, has no token.
     starts = sorted({0, *starts})
     for start, end in zip(starts, [*starts[1:], len(lines)], strict=True):
         block = "\n".join(lines[start:end])
@@ -115,7 +115,7 @@ def _parser() -> MarkdownIt:
 
 
 def _code(shown: str, path: str, width: int) -> Iterator[tuple[int, list[Strip]]]:
-    """Yield each line by itself; long lines are cut, as in an editor."""
+    """Yield the lines one by one. Long lines are cut, as in an editor."""
     lexer = _lexer(path)
     syntax = Syntax(shown, lexer or "text", theme=CODE_THEME, background_color="default")
     for at, line in enumerate(syntax.highlight(shown).split("\n", allow_blank=True)):
@@ -141,8 +141,7 @@ def _strips(drawn: Markdown | Text, width: int) -> list[Strip]:
 
 
 def _pattern(words: list[str]) -> re.Pattern[str] | None:
-    """Match the words as whole words, but where an asterisk says that a word goes on; those of Chinese and Japanese
-    have no edges."""
+    """Match whole words, except at an asterisk, where the word continues. Chinese and Japanese words have no edges."""
     parts = [_pattern_of(word) for word in words if word.strip("*")]
     return re.compile("|".join(sorted(parts, key=len, reverse=True)), re.IGNORECASE) if parts else None
 
@@ -153,7 +152,7 @@ def _pattern_of(word: str) -> str:
 
 
 def _highlighted(strip: Strip, pattern: re.Pattern[str] | None) -> Strip:
-    """Style the matches of a drawn line; they may span several segments."""
+    """Style the matches of a drawn line. They may span several segments."""
     found = [match.span() for match in pattern.finditer(strip.text)] if pattern else []
     if not found:
         return strip

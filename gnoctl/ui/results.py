@@ -1,7 +1,7 @@
 """The list of hits: two lines each, title and place above the passage. Draws only the visible lines.
 
-Nothing moves while the user reads: with new results, the selected document stays selected and in its line of the
-screen, if the user has chosen it and it is still there.
+Nothing moves while the user reads: a document that the user selected stays selected and in its line of the screen, if
+the new results contain it.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _INDENT = "  "
 
 
 class ResultList(Scrolling, can_focus=False):
-    """`notice`: the text to show if there are no hits. `is_stale`: the hits are dimmed, because they are not those of
-    the query."""
+    """`notice`: the text to show if there are no hits. `is_stale`: the hits are dimmed, because they belong to another
+    query."""
 
     notice: reactive[list[str]] = reactive(list)
     is_stale: reactive[bool] = reactive(False)
 
     class Selected(Message):
-        """Another hit is selected, or the same one has other contents."""
+        """Another hit was selected, or the selected one has other contents."""
 
     class Opened(Message):
         """A double click."""
 
     class Resized(Message):
-        """Another number of hits is visible."""
+        """The number of visible hits changed."""
 
     class NearEnd(Message):
-        """The selected hit is one of the last."""
+        """The selected hit is near the end of the list."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -53,8 +53,8 @@ class ResultList(Scrolling, can_focus=False):
         return self.hits[self.cursor] if self.hits else None
 
     def show(self, hits: list[Hit], *, is_new: bool) -> None:
-        """Replace the hits. `is_new`: they are those of another question, so a selection that the user did not make
-        is dropped."""
+        """Replace the hits. `is_new`: they belong to another query, so a selection that the user did not make is
+        dropped."""
         before, row = self.selected, self.cursor * LINES - self.scroll_offset.y
         self.hits = hits
         at = self._place_of(before) if before and (self._chosen or not is_new) else None
@@ -120,7 +120,7 @@ class ResultList(Scrolling, can_focus=False):
             self.show_line(bottom - self.size.height)
 
     def _head(self, hit: Hit, width: int, is_selected: bool) -> Iterator[Segment]:
-        """Yield the title, with the section that the passage is in, and the place at the right."""
+        """Yield the title with the section of the passage, and the place at the right."""
         place = text.clip_start(place_of(hit), max(8, width // 2))
         section = hit.heading.rpartition(" > ")[2]
         title = text.line(f"{hit.title} › {section}" if section else hit.title)
@@ -148,5 +148,5 @@ class ResultList(Scrolling, can_focus=False):
 
 
 def place_of(hit: Hit) -> str:
-    """Return `collection/path:line`, or the page for the line; safe to show."""
+    """Return `collection/path:line`, or with the page instead of the line; safe to show."""
     return text.line(f"{hit.collection}/{hit.path}:{hit.location.label if hit.location else hit.line}")

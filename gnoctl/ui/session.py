@@ -1,7 +1,7 @@
-"""What is searched now: query, mode and filters. Sends the searches, and drops those that are outdated.
+"""The current search: query, mode and filters. Sends the searches, and drops outdated ones.
 
-Keyword results come at once, with each keystroke; the results of models when typing pauses. Old results stay until new
-ones are there. Must not depend on the screen.
+Keyword results arrive with each keystroke, the results of models when typing pauses. Old results stay until new ones
+arrive. Must not depend on the screen.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ MODES: dict[str, tuple[str, type[wire.SearchParams]]] = {
     "vector": ("search.vector", wire.SearchVectorParams),
 }
 PAUSE_S = 0.2
-"""A user who types a word pauses less between two letters."""
+"""Seconds. The pauses between the letters of a word are shorter."""
 LATE_S = 0.5
-"""After this time without an answer, the results are those of another question."""
+"""Seconds. After this time without an answer, the results count as outdated."""
 QUIET_S = 0.25
-"""The minimum time between two searches because of changes on the disk."""
+"""The minimum time in seconds between two searches because of changes on the disk."""
 FIRST_LIMIT = 20
-"""Each passage costs the daemon time, with each keystroke."""
+"""With each keystroke, the daemon needs time for each passage."""
 MOST = 1000
 EVERYTHING = "size:>=0"
 """A query that lists all documents."""
@@ -44,8 +44,8 @@ class Daemon(Protocol):
 class UiSession:
     """One search box. `shown` is called when `result` or `problem` changed.
 
-    `has_models`: whether hybrid search differs from keyword search. `first_limit`: hits that are fetched at first; at
-    least those that are visible.
+    `has_models`: whether hybrid search differs from keyword search. `first_limit`: the number of hits that are fetched
+    at first, at least as many as are visible.
     """
 
     def __init__(self, daemon: Daemon, shown: Callable[[], None]) -> None:
@@ -58,9 +58,9 @@ class UiSession:
         self.problem: str | None = None
         self.has_models = False
         self.is_new = True
-        """Whether the results are those of another question than before; otherwise they are its results as of now."""
+        """Whether the results belong to a new query; otherwise they update the results of the same query."""
         self.is_late = False
-        """Whether the daemon does not answer, so that the results are still those of the question before."""
+        """Whether the daemon does not answer, so that the results still belong to the previous query."""
         self._late: asyncio.TimerHandle | None = None
         self._daemon = daemon
         self._shown = shown
@@ -71,7 +71,7 @@ class UiSession:
 
     @property
     def is_blank(self) -> bool:
-        """Whether nothing is asked."""
+        """Whether nothing is searched."""
         return not (self.query.strip() or self.similar_to or any(self.narrowing))
 
     @property
@@ -96,7 +96,7 @@ class UiSession:
         self._ask()
 
     def find_similar(self, hit: wire.Hit | None) -> None:
-        """Show what is similar to a document; None: return to the query."""
+        """Show documents that are similar to a hit; None: return to the query."""
         self.similar_to = hit
         self._ask()
 
@@ -109,7 +109,7 @@ class UiSession:
             self._start(self._again)
 
     def again(self) -> None:
-        """The index has changed: search again, for the same."""
+        """Repeat the search after a change of the index."""
         if self.is_searching:
             self._changed = True
         else:
@@ -158,7 +158,7 @@ class UiSession:
             self._show(self.result, str(error))
 
     async def _find(self) -> None:
-        """Search by keyword at once, and with models when typing pauses."""
+        """Search by keyword immediately, and with models when typing pauses."""
         if self._has_quick_results:
             self._show(await self._by_keyword())
         if not self._is_by_keyword_alone:
@@ -174,7 +174,7 @@ class UiSession:
 
     @property
     def _is_by_keyword_alone(self) -> bool:
-        """A query of fields alone is a list: no model ranks it."""
+        """A query with only fields is a list: no model ranks it."""
         if self.similar_to:
             return False
         return self.mode == "keyword" or not self.query.strip() or (self.mode == "hybrid" and not self.has_models)
@@ -184,14 +184,14 @@ class UiSession:
         return not self.similar_to and (self.mode != "vector" or not self.query.strip())
 
     async def _by_keyword(self) -> wire.SearchResult:
-        """Search; without words, list the documents, those that changed last first."""
+        """Search; without words, list the documents, the latest changes first."""
         asked = {"query": self.query} if self.query.strip() else {"query": EVERYTHING, "sort": "-modified"}
         params = self._params(wire.SearchLexicalParams, prefix_last_term=True, **asked)
         return await self._daemon.call("search.lexical", params, wire.SearchResult)
 
     async def _with_models(self) -> None:
         found = await self._by_models()
-        # The last word may be unfinished. Then hybrid search may find less than the search for its beginning.
+        # The last word may be incomplete. Then hybrid search may find less than the keyword search for its beginning.
         if found.hits or not (self.result and self.result.hits) or found.mode != "hybrid":
             self._show(found)
 

@@ -1,6 +1,6 @@
-"""The colours of the terminal UI: those of the terminal itself, so that light and dark ones both work.
+"""The colours of the terminal UI. They are the terminal's own colours, so that light and dark themes both work.
 
-Colour is never the only sign: matches are bold and underlined, the selected hit has a bar and is reversed.
+Colour is never the only mark: matches are bold and underlined, the selected hit has a bar and is reversed.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""`GET /api/document`: a document as HTML, part by part. `GET /api/raw`: its text as it is written. `GET /api/image`: a
-page of a PDF file, or a picture. `GET /api/picture`: a picture that a document shows.
+"""`GET /api/document`: a document as HTML, part by part. `GET /api/raw`: its unchanged text. `GET /api/image`: a page
+of a PDF file, or a picture. `GET /api/picture`: a picture in a document.
 
 Texts and images come from the daemon.
 """
@@ -41,20 +41,20 @@ P = TypeVar("P", bound=Params)
 
 _MAX_LINE = 2**31
 _LONG_CHARACTERS = 200_000
-_CACHE = "private, no-cache"  # the browser asks again, and gets an answer at once while the file is the same
+_CACHE = "private, no-cache"  # the browser revalidates, and gets an answer at once while the file is unchanged
 _PASSED_ON = ("image/jpeg", "image/png", "image/webp")
 _PICTURES = (*_PASSED_ON, "image/gif", "image/avif", "image/svg+xml")
-# If the address of a picture is opened as a page, no script in an SVG runs, and it loads nothing.
+# If a browser opens the address of a picture as a page, an SVG runs no script and loads nothing.
 _PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 _MOST_EMBEDDED = 30
 _DEEPEST = 3
 _BASE = ".base"
 _MOST_LINKS = 1000
-"""The maximum number of links that are resolved in a text; the others show what is written."""
+"""The maximum number of links that are resolved in a text. The others appear as written."""
 
 
 class LongDocuments:
-    """Remembers the long document that was read last: its parts follow each other."""
+    """Remembers the long document that was read last, because the browser requests its parts one by one."""
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
@@ -85,13 +85,13 @@ class LongDocuments:
         known = rendering.document
         try:
             place = await self._client.call("document.locate", DocumentLocateParams(ref=ref), DocumentPlace)
-        except GnoError:  # the file is gone, but its text may still be in the index
+        except GnoError:  # the file does not exist, but its text may still be in the index
             return None
         is_same = (place.docid, place.modified, place.stale) == (known.docid, known.modified, known.stale)
         return rendering if is_same else None
 
     async def _read(self, ref: str) -> tuple[int, Rendering]:
-        """Return the line that a reference names, and its whole document."""
+        """Return the line that a reference names, and the whole document."""
         text = await self._client.call("document.get", _params(ref), DocumentText)
         first = text.start_line
         if first > 1 or text.end_line < text.total_lines:  # the reference has a line or a page
@@ -104,7 +104,8 @@ class LongDocuments:
 
 
 class _Related:
-    """What one part of a document needs of others, as of now: other files may have changed."""
+    """Fetches what a part of a document needs from other documents, anew each time, because other files may have
+    changed."""
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
@@ -115,11 +116,11 @@ class _Related:
         params = DocumentLinksParams(ref=ref, direction="out", limit=_MOST_LINKS)
         try:
             return (await self._client.call("document.links", params, DocumentLinksResult)).links
-        except GnoError:  # it was removed since it was read
+        except GnoError:  # the document was removed after it was read
             return []
 
     async def listed(self, collection: str) -> list[DocumentEntry]:
-        """Return the documents of a collection with their metadata, which a base selects from."""
+        """Return the documents of a collection with their metadata, from which a base selects."""
         from gnoctl.web.rendering.bases import MOST_LISTED
 
         params = DocumentListParams(scope=collection, metadata=True, limit=MOST_LISTED)
@@ -134,8 +135,8 @@ class _Related:
     async def embedded(
         self, links: list[DocumentLink], lines: tuple[int, int], above: tuple[tuple[str | None, str], ...]
     ) -> dict[str, EmbeddedNote]:
-        """Return the notes that some lines embed, by what is written. `above`: the documents, and the places in them,
-        that they are shown in; one of these again would be a circle."""
+        """Return the notes that some lines embed, by the text of the embed. `above`: the documents, with places, that
+        contain these lines; embedding one of them again would be a cycle."""
         from gnoctl.web.rendering import embeds
 
         found: dict[str, EmbeddedNote] = {}
@@ -154,7 +155,7 @@ class _Related:
         assert link.to
         try:
             text = await self._client.call("document.get", DocumentGetParams(ref=link.to), DocumentText)
-        except GnoError:  # it was removed since the link was read
+        except GnoError:  # the note was removed after the link was read
             return None
         if text.path.lower().endswith(_BASE):
             return embeds.EmbeddedNote(link, text, listed=await self.listed(text.collection))
@@ -228,7 +229,7 @@ def _converted(given: dict[str, str | None], kind: type[P]) -> P:
 
 
 async def _image(request: Request, client: AsyncClient, params: DocumentImageParams) -> Response:
-    """Answer what the browser has already without drawing it."""
+    """If the browser already has the image, answer without drawing it."""
     place = await client.call("document.locate", DocumentLocateParams(ref=params.ref), DocumentPlace)
     page = params.page or (place.location.page if place.location else None) or 1
     etag = f'"{place.docid.removeprefix("#")}-{page}-{params.width_px}"'

@@ -1,4 +1,4 @@
-"""Errors as the page gets them: a status of HTTP, and the daemon's own error."""
+"""Errors for the page: an HTTP status, and the daemon's own error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _UNREACHABLE = (errors.DaemonNotRunning, errors.ShuttingDown, errors.IndexReopen
 
 
 def body_of(error: GnoError) -> dict[str, object]:
-    # Is the daemon itself missing, and not only what was asked of it?
+    # Tell the page whether the daemon itself is missing, or only the requested object.
     is_unreachable = isinstance(error, _UNREACHABLE) or error.details.get("connection") == "lost"
     kind = "daemon_unavailable" if is_unreachable else error.kind
     return {"error": {"kind": kind, "message": error.message, "data": error.details}}

@@ -1,8 +1,8 @@
-"""`POST /api/rpc/METHOD`: passes a call on to the daemon. Nothing of it but the methods in `ALLOWED` is reachable.
+"""`POST /api/rpc/METHOD`: passes a call on to the daemon. Only the methods in `ALLOWED` are reachable.
 
-A browser that goes away cancels its call. `POST /api/ask`: quotes first, then the answer while a model writes it, as
-lines of JSON. `POST /api/pull`: the progress of a download of models, likewise. `POST /api/open`: shows a document in
-the user's own program; `POST /api/folder`: its file in the file manager.
+If the browser disconnects, its call is cancelled. `POST /api/ask`: quotes first, then the answer while a model writes
+it, as lines of JSON. `POST /api/pull`: the progress of a download of models, also as lines of JSON. `POST /api/open`:
+shows a document in the user's own program; `POST /api/folder`: shows its file in the file manager.
 """
 
 from __future__ import annotations
@@ -75,14 +75,14 @@ ALLOWED = frozenset(
     }
 )
 
-# Fields that run commands of the shell, or let texts leave this machine, with the only value that a page may use: the
-# page could be under another's control.
+# Fields that run shell commands, or let texts leave this machine, with the only value that a page may use, because an
+# attacker could control the page.
 _FIXED: dict[str, dict[str, object]] = {
     "collection.add": {"update_command": None, "egress": "local"},
     "index.sync": {"update": False},
     "models.pull": {"force": False, "accept": "", "network": {}},
 }
-# The only models that a page may have downloaded.
+# The only models that a page may download.
 _OF_PRESETS = frozenset(uri for preset in PRESETS.values() for uri in preset.values() if uri)
 
 
@@ -97,7 +97,7 @@ async def call(request: Request, client: AsyncClient) -> Response:
 
 
 async def read_params(request: Request, kind: type[P]) -> P:
-    """Return the body as parameters of a method, an empty one as none. Raises InvalidParams."""
+    """Return the body as parameters of a method; an empty body means no parameters. Raises InvalidParams."""
     try:
         params = msgspec.json.decode(await request.body() or b"{}", type=kind)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
@@ -119,7 +119,7 @@ async def ask(request: Request, client: AsyncClient) -> Stream:
 
 
 async def pull(request: Request, client: AsyncClient, network: dict[str, str]) -> Stream:
-    """Download models of presets. `network`: the proxies and mirrors of the terminal of `gnoctl web`."""
+    """Download models of presets. `network`: the proxies and mirrors in the environment of `gnoctl web`."""
     params = await _allowed_params(request, "models.pull", ModelsPullParams)
     if not params.models or not _OF_PRESETS.issuperset(params.models):
         raise InvalidParams("the page can download models of presets only: use `gnoctl models pull` for others")

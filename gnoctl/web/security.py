@@ -1,8 +1,8 @@
-"""Who may ask what: one layer in front of all addresses. The browser is treated as a hostile client.
+"""Decide who may request what, in one layer in front of all addresses. The browser is treated as a hostile client.
 
-`refusal` decides, from the head of a request alone; `Guard` applies it, limits bodies and the number of requests, and
-adds the headers that keep a page, and what a document smuggles into it, from reaching anything else. Must not depend on
-addresses other than `/` (where the token becomes a cookie) and DESCRIPTION, or on methods of the daemon.
+`refusal` decides from the head of a request alone; `Guard` applies it, limits bodies and the number of requests, and
+adds the headers that prevent a page, and whatever a document smuggles into it, from reaching anything else. Must not
+depend on addresses other than `/` (where the token becomes a cookie) and DESCRIPTION, or on methods of the daemon.
 """
 
 from __future__ import annotations
@@ -38,13 +38,14 @@ HEADERS = {
 }
 
 _API = "/api/"
-# How a browser adds the page to its search engines. It asks without a cookie, and the answer says only the origin.
+# The address from which a browser adds the page to its search engines. It requests it without a cookie, and the answer
+# contains only the origin.
 DESCRIPTION = "/opensearch.xml"
 _SIGN_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</title>
 <h1>This browser is not signed in</h1>
 <p>Run <code>gnoctl web --print</code> in a terminal and open the address that it prints.</p></html>
 """
-# Do not redirect: a browser would send a strict cookie only if the first page was also of this origin.
+# Do not redirect: a browser would send a strict cookie only if the first page also had this origin.
 _SIGNED_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod</title>
 <link rel="icon" href="/static/icon.svg">
 <meta http-equiv="refresh" content="0; url=/"><p><a href="/">Continue</a></p></html>
@@ -52,7 +53,7 @@ _SIGNED_IN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>gnod
 
 
 Refusal = tuple[HTTPStatus, str]
-"""The status of an answer that refuses, and its message."""
+"""The status and the message of a refusal."""
 
 
 _TOO_LARGE = (HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"the body has more than {MAX_BODY_BYTES:,} bytes")
@@ -60,10 +61,10 @@ _TOO_SLOW = (HTTPStatus.REQUEST_TIMEOUT, "the body took too long")
 
 
 def refusal(method: str, path: str, headers: Headers, session: WebSession) -> Refusal | None:
-    """Return why a request is refused; None for one that may go on."""
+    """Return why a request is refused; None if it is allowed."""
     host = session.origin.removeprefix("http://")
     if headers.getlist("host") != [host]:
-        # Another name may lead to this machine, such as that of an attacker's page (DNS rebinding).
+        # Another name may resolve to this machine, such as the name of an attacker's page (DNS rebinding).
         return (HTTPStatus.MISDIRECTED_REQUEST, f"this server is {session.origin} and has no other name")
     if method not in ("GET", "POST"):
         return (HTTPStatus.METHOD_NOT_ALLOWED, "only GET and POST are answered")
@@ -152,7 +153,7 @@ class Guard:
 
 
 def _limited(receive: Receive, timeout_s: float) -> Receive:
-    """Return what limits the size of a body, and how long it takes. It raises HTTPException."""
+    """Return a `receive` that limits the size and the duration of a body. It raises HTTPException."""
     until = asyncio.get_running_loop().time() + timeout_s
     size, is_complete = 0, False
 
@@ -175,13 +176,13 @@ def _limited(receive: Receive, timeout_s: float) -> Receive:
 
 
 def _with_headers(send: Send) -> Send:
-    """Return what adds the headers to an answer."""
+    """Return a `send` that adds the headers to an answer."""
 
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
             for name, value in HEADERS.items():
-                headers.setdefault(name, value)  # pictures have a policy of their own
+                headers.setdefault(name, value)  # pictures have their own policy
             headers.setdefault("Cache-Control", "no-store")
         await send(message)
 
@@ -193,6 +194,6 @@ def _media_type(headers: Headers) -> str:
 
 
 def _length(headers: Headers) -> str:
-    """Return the announced length; "0" if there is none. (The server refuses one that is not a number.)"""
+    """Return the announced length; "0" if there is none. The server refuses a length that is not a number."""
     given = headers.get("content-length", "0")
     return given if given.isascii() and given.isdigit() and len(given) < 20 else str(MAX_BODY_BYTES + 1)

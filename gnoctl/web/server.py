@@ -1,4 +1,4 @@
-"""The addresses of the page, and the life of its server: from the socket to Ctrl-C."""
+"""The addresses of the page, and the server that runs until Ctrl-C."""
 
 from __future__ import annotations
 

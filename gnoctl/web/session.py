@@ -1,4 +1,4 @@
-"""The secret of the page, in a file that only its owner can read: what a browser must know to be served."""
+"""The secret that a browser must know to be served, in a file that only its owner can read."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _SECRET_BYTES = 32
 
 
 class WebSession(msgspec.Struct, frozen=True, kw_only=True):
-    """`pid` of the server. `secret` stays the same while the file exists, so that open pages survive a restart of the
-    server; but only where other users are refused: one of them could listen in between and be shown a cookie."""
+    """`pid`: the server's. `secret` stays the same while the file exists, so that open pages survive a restart of the
+    server, but only if other users are refused: otherwise one of them could listen in between and receive a cookie."""
 
     port: int
     pid: int
@@ -39,13 +39,13 @@ class WebSession(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def cookie_name(self) -> str:
-        """Return the name of the cookie. Cookies are stored for a host, not for a port, so the name keeps those of two
-        servers apart."""
+        """Return the name of the cookie. Browsers store cookies per host, not per port, so the name separates the
+        cookies of two servers."""
         return f"gno-{self.port}"
 
     @property
     def cookie(self) -> str:
-        """The value of the cookie. A browser shows it to every server on this host, so it is not the secret."""
+        """The value of the cookie. A browser sends it to every server on this host, so it is not the secret."""
         return _signed(self.secret, f"cookie {self.port}")
 
     @property
@@ -53,12 +53,12 @@ class WebSession(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.origin}/?token={self.secret}"
 
     def brief_address(self) -> str:
-        """Return an address that works for a minute, for command lines: every user of the machine can read those."""
+        """Return an address that works for a minute, for command lines, which every user of the machine can read."""
         until = str(int(time.time()) + _LINK_LASTS_S)
         return f"{self.origin}/?token={until}.{_signed(self.secret, until)}"
 
     def opens(self, token: str) -> bool:
-        """Tell whether `token`, of an address, is this session's."""
+        """Return whether the `token` of an address belongs to this session."""
         until, _, signature = token.rpartition(".")
         if not until:
             return _equal(token, self.secret)
@@ -70,12 +70,12 @@ class WebSession(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def file_of(places: IndexPaths) -> Path:
-    """Return where the session of an index is written: beside the socket, in a folder that only its owner can enter."""
+    """Return the file for the session of an index: beside the socket, in a folder that only its owner can enter."""
     return places.socket.with_name(f"web-{places.index}.json")
 
 
 def running(places: IndexPaths) -> WebSession | None:
-    """Return the session of the server that runs now, which has the lock; None while it starts."""
+    """Return the session of the running server, which holds the lock; None while it starts."""
     session = read(places)
     try:
         with open(own_file(_lock_file(places), os.O_RDONLY), encoding="ascii") as file:  # noqa: PTH123
@@ -99,9 +99,10 @@ def read(places: IndexPaths) -> WebSession | None:
 
 @contextlib.contextmanager
 def lock(places: IndexPaths) -> Iterator[bool]:
-    """Hold the lock of the index's page for the block; yield False where another process has it.
+    """Hold the lock of the index's page during the block; yield False if another process has it.
 
-    Not the port: once the server has ended, any user of the machine may listen there, and would be shown the secret.
+    The port cannot serve as the lock: once the server has ended, any user of the machine may listen there, and would
+    receive the secret.
     """
     path = _lock_file(places)
     private_folder(path.parent)
@@ -140,5 +141,5 @@ def _signed(secret: str, text: str) -> str:
 
 
 def _equal(given: str, right: str) -> bool:
-    """Compare in a time that tells nothing about `right`."""
+    """Compare in constant time, which reveals nothing about `right`."""
     return hmac.compare_digest(given.encode("utf-8", "replace"), right.encode())

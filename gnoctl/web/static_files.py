@@ -1,4 +1,4 @@
-"""The page's own files, from one flat folder of the package. A name that is not in its list leads nowhere."""
+"""Serve the page's own files, from one flat folder of the package. Names outside its list are not found."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Answers that take long: they end, and what makes them is cancelled, when the browser hangs up.
+"""Answers that take long. If the browser disconnects, they end, and their work is cancelled.
 
-`GET /api/events`: what happens to the index and to the daemon, as server-sent events.
+`GET /api/events`: changes of the index and of the daemon, as server-sent events.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ T = TypeVar("T")
 
 
 class BrowserGone(Exception):
-    """Nobody waits for the answer."""
+    """The browser has disconnected."""
 
 
 async def unless_gone(request: Request, work: Coroutine[Any, Any, T], *ends: Coroutine[Any, Any, None]) -> T:
-    """Return the result of `work`; cancel it when the browser hangs up, or one of `ends` is done. Raises BrowserGone.
-    The body must be read."""
+    """Return the result of `work`; cancel it when the browser disconnects, or when one of `ends` is done. Raises
+    BrowserGone. Read the body first."""
     working = asyncio.ensure_future(work)
     leaving = [asyncio.ensure_future(each) for each in (_left(request), *ends)]
     try:
@@ -45,7 +45,7 @@ async def unless_gone(request: Request, work: Coroutine[Any, Any, T], *ends: Cor
 
 
 class Stream(Response):
-    """Sends the parts of `source` as they come, until one of `ends` is done."""
+    """Sends the parts of `source` as they arrive, until one of `ends` is done."""
 
     def __init__(
         self, request: Request, source: AsyncGenerator[bytes], media_type: str, *ends: Coroutine[Any, Any, None]
@@ -77,7 +77,7 @@ MAX_STREAMS = 24
 
 
 class PageEvents:
-    """The streams of all open pages. Each has a subscription of its own, so each begins with the present state."""
+    """The streams of all open pages. Each stream has its own subscription, so it begins with the current state."""
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
@@ -89,7 +89,7 @@ class PageEvents:
         return self._streams >= MAX_STREAMS
 
     def end(self) -> None:
-        """End all streams: the server stops."""
+        """End all streams, because the server stops."""
         self._ending.set()
 
     async def ended(self) -> None:

@@ -24,7 +24,7 @@ PHONE = {"width": 390, "height": 780}
 
 
 class Site:
-    """The page of a machine, and its server until `close`."""
+    """The page of a machine. Its server runs until `close`."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -46,7 +46,7 @@ class Site:
 
 
 class Visit:
-    """What a page did beside what it shows."""
+    """Records the console messages and requests of a page."""
 
     def __init__(self, page: Any, origin: str, expected: str) -> None:
         self.expected = expected
@@ -85,7 +85,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def site(browser: object) -> Iterator[Site]:
-    """The samples, a file that cannot be read, and one that attacks the page; without models."""
+    """The samples, an unreadable file, and a file that attacks the page; without models."""
     with temporary_machine() as machine:
         shutil.copytree(SAMPLES, machine.notes, dirs_exist_ok=True)
         (machine.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
@@ -105,7 +105,7 @@ def site(browser: object) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def cookie(browser: Any, site: Site) -> Any:
-    """What a browser has after the first address: the cookie."""
+    """The cookie that a browser has after it opened the first address."""
     context = browser.new_context()
     page = context.new_page()
     page.goto(site.entrance)
@@ -117,7 +117,7 @@ def cookie(browser: Any, site: Site) -> Any:
 
 @pytest.fixture(scope="module")
 def desk(browser: Any, site: Site, cookie: Any) -> Iterator[Any]:
-    """The page of a browser at a desk, signed in. A new page is a new process, which costs 0.7 s."""
+    """A signed-in page in a desktop browser. A new page is a new process, which costs 0.7 s."""
     context = signed_in(browser, site, cookie)
     yield context.new_page()
     context.close()
@@ -132,8 +132,9 @@ def signed_in(browser: Any, site: Site, cookie: Any, **options: Any) -> Any:
 
 @pytest.fixture
 def visit(browser: Any, site: Site, cookie: Any, desk: Any) -> Iterator[Callable[..., Any]]:
-    """Open the page at an address, signed in: first at the desk, then in a page of its own; with `options`, in another
-    browser. It must leave no error in the console but the `expected` ones, and no request to elsewhere."""
+    """Open the page at an address, signed in: the first visit uses `desk`, the next ones a new page, and those with
+    `options` another browser. It must log no errors to the console but the `expected` ones, and send no request to
+    other servers."""
     with contextlib.ExitStack() as stack:
         visits: list[Visit] = []
 
@@ -161,7 +162,7 @@ def visit(browser: Any, site: Site, cookie: Any, desk: Any) -> Iterator[Callable
 
 
 def violations(page: Any, **options: Any) -> list[tuple[str, list[str]]]:
-    """Return what axe finds: its rules are those of WCAG 2.2 AA and good practice."""
+    """Return the violations that axe finds: of WCAG 2.2 AA and good practice."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     found = axe.run(page, options={"resultTypes": ["violations"], **options}).response["violations"]
     return [(each["id"], [node["html"][:200] for node in each["nodes"]]) for each in found]
@@ -240,7 +241,7 @@ graph TD
 
 
 def write_vault(folder: Path) -> None:
-    """Write a note with all that programs for notes have, and pictures: one has a script, one is too large."""
+    """Write a note with all syntax of note-taking programs, and pictures: one contains a script, one is too large."""
     folder.mkdir()
     (folder / "albatros.md").write_text(VAULT_NOTE)
     (folder / "Pier.md").write_text("# Pier\n\n## Ropes\n\nOf hemp.\n\n## Bollards\n\nOf iron.\n")

@@ -1,4 +1,4 @@
-"""The site that `make site` builds, opened from the disk: its search works, and nothing is loaded from elsewhere."""
+"""The site that `make site` builds, opened from the disk: its search works, and it loads nothing from other servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def docs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site as the Makefile does: a warning, such as a link to nothing, is an error."""
+    """Build the site like the Makefile: a warning, such as one about a dead link, is an error."""
     folder = tmp_path_factory.mktemp("docs")
     options = ["-W", "--keep-going", "-q", "-d", str(folder / "doctrees")]
     command = [sys.executable, "-m", "sphinx", *options, str(ROOT / "docs"), str(folder / "site")]

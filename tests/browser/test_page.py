@@ -39,7 +39,7 @@ def test_results_follow_the_keys_and_a_hit_opens_beside_them(visit: Any) -> None
     search(page, "load balancer")
     page.wait_for_selector(f"{HITS} >> text=How we deploy")
     assert page.inner_text("#hits mark >> nth=0") in ("load", "balancer")
-    # A file that cannot be read is no reason to distrust the search.
+    # An unreadable file does not make the index look out of date.
     page.wait_for_selector("#state[data-state=current] >> text=current")
     assert page.get_attribute("#state", "title").startswith("current; 1 file could not be read")
     assert page.locator(".hint.warn").count() == 0
@@ -139,7 +139,7 @@ def test_the_documents_opened_last_are_above_an_empty_query(visit: Any) -> None:
     assert page.locator(".recent").count() == 0
 
 
-def test_of_an_empty_index_the_query_is_not_to_blame(browser: Any) -> None:
+def test_an_empty_index_does_not_blame_the_query(browser: Any) -> None:
     with temporary_machine() as machine:
         machine.ok("init", str(machine.notes))
         with contextlib.closing(Site(machine)) as empty, browser.new_context() as context:
@@ -189,7 +189,7 @@ def test_marks_count_code_points(visit: Any) -> None:
 
 
 def test_passages_are_shown_as_text_with_their_marks(visit: Any) -> None:
-    """Blank lines are left out, and what is marked stays marked; also beyond the first plane of Unicode."""
+    """Blank lines are left out, and marks stay in place, even beyond the first plane of Unicode."""
     page = visit()
     shown = page.evaluate(
         """async (cases) => {
@@ -319,7 +319,7 @@ def test_a_saved_file_appears_in_the_open_list(visit: Any, site: Site) -> None:
     page.wait_for_selector(".doc >> text=is worn")
     note.write_text("# Halyards\n\nThe halyard of the Albatros is new.\n")
     page.wait_for_selector(".changed >> text=This file has changed")
-    assert "is worn" in page.inner_text(".doc")  # what is read stays until the user wants the new version
+    assert "is worn" in page.inner_text(".doc")  # the text stays until the user requests the new version
     page.click(".changed button")
     page.wait_for_selector(".doc >> text=is new")
 
@@ -377,7 +377,7 @@ def test_model_servers_are_shown(visit: Any, site: Site) -> None:
         text = card.inner_text()
         assert "http://10.1.2.3:8080/v1#m" in text
         assert "in the local network · for answer · nothing was sent yet" in text
-        assert "Nothing is sent of club: egress in index.yml keeps it here" in text
+        assert "Nothing of club is sent: egress in index.yml keeps it here" in text
     finally:
         site.machine.config.write_text(before)
     until(lambda: not site.machine.call("index.status")["endpoints"])
@@ -526,7 +526,7 @@ SAME_PICTURE = """async () => {
 
 
 def loaded(page: Any) -> set[str]:
-    """Return the names of the page's own files that were loaded."""
+    """Return the names of the loaded files of the page itself."""
     names = page.evaluate("performance.getEntriesByType('resource').map((each) => each.name.split('/').at(-1))")
     return set(names)
 
@@ -554,7 +554,7 @@ def test_a_hostile_document_is_text(visit: Any, site: Site) -> None:
 
 
 def test_a_note_is_read_as_its_program_shows_it(visit: Any, site: Site) -> None:
-    page = visit("/doc/club/vault/albatros.md?q=tiller", expected="/api/picture?")  # one picture is too large
+    page = visit("/doc/club/vault/albatros.md?q=tiller", expected="/api/picture?")  # one of the pictures is too large
     page.wait_for_selector(".doc h1 >> text=The Albatros")
     until(lambda: page.evaluate(SHOWN_PICTURES) == [["mast.svg", 60], ["oar 1.png", 200]])
     page.wait_for_selector(".no-picture >> text=huge.png: The image has 400 megapixels; at most 120 are read.")
@@ -569,7 +569,7 @@ def test_a_note_is_read_as_its_program_shows_it(visit: Any, site: Site) -> None:
     page.click(".properties a >> text=1982-05-04")
     page.wait_for_url(re.compile(r"/search\?q=built"))
     page.wait_for_selector(f"{HITS} >> text=The Albatros")
-    with page.context.new_page() as alone:  # an address of a picture that is opened as a page is refused
+    with page.context.new_page() as alone:  # the address of a picture cannot be opened as a page
         address = f"{site.origin}/api/picture?ref=gno://club/vault/albatros.md&target=mast.svg&kind=embed"
         assert alone.goto(address).status == 403
 
@@ -599,8 +599,8 @@ READY = "#hits mark, .quote, .card, .trees a, #memories :is(.empty, .summary) p,
 @pytest.mark.parametrize(
     ("scheme", "viewport"), [("light", WIDE), ("dark", WIDE), ("light", PHONE)], ids=["light", "dark", "phone"]
 )
-def test_nothing_keeps_anybody_out(visit: Any, site: Site, scheme: str, viewport: dict[str, int]) -> None:
-    """The rules of axe, which are those of WCAG 2.2 AA and good practice, in all views."""
+def test_all_views_are_accessible(visit: Any, site: Site, scheme: str, viewport: dict[str, int]) -> None:
+    """All views obey the rules of axe: WCAG 2.2 AA and good practice."""
     rules = {} if scheme == "light" else {"runOnly": ["color-contrast"]}
     options = {"color_scheme": scheme, "viewport": viewport, "expected": "/api/picture?"}
     page = visit("/doc/club/docs/how-we-deploy.md?q=deploy", **options)
@@ -628,7 +628,7 @@ def test_nothing_keeps_anybody_out(visit: Any, site: Site, scheme: str, viewport
 
 
 def test_a_crashed_daemon_is_reported_and_comes_back(visit: Any, site: Site) -> None:
-    page = visit("/search?q=sourdough", expected="status of 503")  # what it asks for in that moment
+    page = visit("/search?q=sourdough", expected="status of 503")  # its request at that moment
     page.wait_for_selector(HITS)
     page.evaluate(
         "new MutationObserver(() => (window.saw = document.querySelector('#banner').textContent || window.saw))"

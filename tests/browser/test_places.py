@@ -1,4 +1,4 @@
-"""Addresses with a line, a row, a page or a heading: what they name is on the screen, and marked."""
+"""Addresses with a line, a row, a page or a heading: their target is on the screen, and marked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LINES = 3_000
 PATIENCE_S = 6
 PAGES = 60
 
-# Returns what is marked and visible, or nothing until the parts around it are loaded.
+# Returns the marked and visible text, or nothing until the parts around it are loaded.
 SHOWN = """() => {
   const body = document.querySelector(".reader-body").getBoundingClientRect();
   const isNear = ({ top, bottom }) => bottom > body.top - 2400 && top < body.bottom + 2400;
@@ -40,8 +40,8 @@ def log() -> str:
 
 
 def markdown() -> tuple[str, dict[str, str]]:
-    """Return a note of paragraphs, long ones too, lists, code, quotes and tables; and what each of its lines says, by
-    fragment."""
+    """Return a note with short and long paragraphs, lists, code, quotes and tables, and the text of each of its lines,
+    by fragment."""
     lines: list[str] = []
     places: dict[str, str] = {}
     chance = random.Random(1)
@@ -82,8 +82,8 @@ PLACES = {
 
 
 def linked_pdf() -> bytes:
-    """Return three pages: on the first, two columns and links to the last page and to the web; an outline; the last
-    page has no text."""
+    """Return a PDF of three pages with an outline. The first has two columns and links to the last page and to the web;
+    the last has no text."""
     first = b"BT /F1 12 Tf 72 700 Td (A left column) Tj 300 0 Td (A right column) Tj -300 -20 Td (second line) Tj ET"
     second = b"BT /F1 24 Tf 72 700 Td (In the middle) Tj ET"
     page = b"<</Type/Page/Parent 2 0 R/MediaBox[0 0 612 792]/Contents %d 0 R/Resources<</Font<</F1 6 0 R>>>>%s>>"
@@ -130,7 +130,7 @@ def site(browser: object) -> Iterator[Site]:
 
 
 def go(page: Any, address: str) -> None:
-    """Open an address as a link of the page does."""
+    """Open an address like a link of the page."""
     page.evaluate("(to) => { history.pushState({}, '', to); dispatchEvent(new PopStateEvent('popstate')); }", address)
 
 
@@ -182,7 +182,7 @@ def test_matches_are_those_of_the_whole_document(visit: Any) -> None:
 def test_a_line_that_is_cut_and_a_name_from_right_to_left(visit: Any) -> None:
     page = visit("/doc/far/one%20line.md?q=needle")
     page.wait_for_selector(".doc >> text=more characters")
-    page.wait_for_selector(".matches >> text=+ matches")  # there are more than are shown
+    page.wait_for_selector(".matches >> text=+ matches")  # not all matches are shown
     go(page, "/doc/far/שלום السلام.md?q=שורה#L1003")
     page.wait_for_selector(".doc .target >> text=שורה 500")
     page.wait_for_selector(".matches >> text=900 matches")
@@ -196,7 +196,7 @@ def test_a_long_document_has_one_scroll_bar_and_an_outline_with_a_filter(visit: 
     body.evaluate("(body) => (body.scrollTop = body.scrollHeight)")
     page.wait_for_selector(f".doc >> text={[*NOTE_PLACES.values()][-1]}")
     assert 0.5 < body.evaluate("(body) => body.scrollHeight") / height < 2
-    assert page.locator(".chunk:empty").count() > 2  # what was not read is not loaded
+    assert page.locator(".chunk:empty").count() > 2  # parts that were not read are not loaded
     page.click("text=Outline")
     page.keyboard.type("part 26")
     assert page.locator(".outline a").all_inner_texts() == ["Part 260"]
@@ -212,7 +212,7 @@ def test_the_text_of_a_pdf_lies_over_its_pages(visit: Any) -> None:
     assert layer.locator("span").all_inner_texts() == ["A left column ", "A right column\n", "second line\n"]
     box, sheet = (page.locator(each).bounding_box() for each in (".layer span >> nth=0", "[data-page='1'] .sheet"))
     assert box["x"] - sheet["x"] == pytest.approx(72 / 612 * sheet["width"], abs=2)
-    # A selection from the first line to the second has the text of the page.
+    # A selection from the first line to the second contains the text of the page.
     selected = page.evaluate(
         """() => {
           const [first, , last] = document.querySelectorAll(".layer span");
@@ -221,7 +221,7 @@ def test_the_text_of_a_pdf_lies_over_its_pages(visit: Any) -> None:
         }"""
     )
     assert selected == "left column A right column second"
-    # The browser's own search finds what was never on the screen.
+    # The browser's own search finds text that was never on the screen.
     until(lambda: page.evaluate("getSelection().removeAllRanges() ?? find('In the middle')"))
 
     assert page.locator(".layer a").evaluate_all("(links) => links.map((link) => link.getAttribute('href'))") == [
@@ -229,7 +229,7 @@ def test_the_text_of_a_pdf_lies_over_its_pages(visit: Any) -> None:
         "https://example.org/a",
     ]
     page.click(".layer a >> nth=0")
-    page.wait_for_url("**/doc/far/linked.pdf#page=3")  # which has no text, so the index does not know it
+    page.wait_for_url("**/doc/far/linked.pdf#page=3")  # this page has no text, so the index does not know it
     until(lambda: page.input_value(".page-number") == "3")
     page.click("text=Outline")
     page.click(".outline a >> text=Beginning")

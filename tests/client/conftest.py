@@ -54,7 +54,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Typed(io.StringIO):
-    """A terminal at which that is typed."""
+    """A terminal on which this text is typed."""
 
     def isatty(self) -> bool:
         return True
@@ -62,7 +62,7 @@ class Typed(io.StringIO):
 
 @pytest.fixture
 def gnoctl(places: IndexPaths, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Gnoctl:
-    """Run a command line in this process. `stdin`: what it reads there."""
+    """Run a command line in this process. `stdin`: its standard input."""
 
     def call(*words: str, stdin: io.StringIO | None = None) -> Outcome:
         with monkeypatch.context() as patch:
@@ -76,7 +76,7 @@ def gnoctl(places: IndexPaths, capsys: pytest.CaptureFixture[str], monkeypatch: 
 
 @pytest.fixture
 def spawn(places: IndexPaths) -> Iterator[Spawn]:
-    """Run a command line in a process of its own."""
+    """Run a command line in a separate process."""
     processes: list[subprocess.Popen[str]] = []
 
     def start(*words: str, **environment: str) -> subprocess.Popen[str]:
@@ -98,7 +98,7 @@ def spawn(places: IndexPaths) -> Iterator[Spawn]:
 
 
 def on_a_terminal(*words: str, **environment: str) -> str:
-    """Run a command line on a terminal of its own, and return what it showed."""
+    """Run a command line on a separate terminal, and return its output."""
     command = [sys.executable, "-m", "gnoctl", *words]
     with Terminal(command, {**os.environ, "TERM": "xterm", **environment}) as terminal:
         assert terminal.finish() == 0

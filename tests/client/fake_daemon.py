@@ -1,4 +1,4 @@
-"""A small daemon with canned answers: a real Unix socket and the real protocol, nothing behind it.
+"""A small daemon with canned answers on a real Unix socket with the real protocol.
 
 In a thread (`FakeDaemon`), or as a process that holds the index's lock like gnod
 (`python -m tests.client.fake_daemon --index NAME`).
@@ -40,7 +40,7 @@ from gnod.protocol.methods import METHODS
 
 P = TypeVar("P", bound=Params)
 Answer = Result | GnoError | bytes | None
-"""What to send: a result, an error, raw bytes, or None for no answer at all."""
+"""The answer to send: a result, an error, raw bytes, or None for no answer at all."""
 
 
 class FakeDaemon:
@@ -181,7 +181,7 @@ def main() -> int:
         if options.hang_up:
             daemon.hang_up_once("daemon.status")
         with daemon.serving():
-            # Nobody stops a fake that a failed test has left behind.
+            # End after a minute, because nobody stops a fake daemon that a failed test left behind.
             daemon.stopped.wait(timeout=60)
         time.sleep(options.slow_stop)
     return 0

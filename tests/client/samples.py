@@ -1,4 +1,4 @@
-"""Answers for the fake daemon, and strategies for hostile ones."""
+"""Answers for the fake daemon, and strategies for hostile answers."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SGR = re.compile(r"\x1b\[[0-9;]*m")
 CURRENT = Freshness(current=True, state="current")
 
 
-# The filters of a command line, and as parameters.
+# The filters on a command line, and as parameters.
 FILTERS = [
     *("-c", "a,b", "-c", "d", "--tag", "x", "--any-tag", "y,z", "--lang", "de", "--type", "adr"),
     *("--author", "Ada", "--path", "p/", "--since", "7d", "--until", "1d", "--fresh", "--explain"),
@@ -70,7 +70,7 @@ HIT = Hit(
     mime="text/markdown",
     modified="2026-11-20T10:00:00+00:00",
 )
-# What a hit, a passage, a quote and a source say of their document.
+# The fields about the document that a hit, a passage, a quote and a source share.
 _PLACE = {name: getattr(HIT, name) for name in ("docid", "uri", "collection", "path")}
 
 
@@ -98,7 +98,7 @@ def collection(name: str = "notes", path: str = "/home/u/notes") -> CollectionIn
     return CollectionInfo(name=name, path=path, pattern="**/*", include=[], exclude=[], gitignore=True, documents=3)
 
 
-# Whatever JSON can carry; and often what a terminal would obey.
+# Any text that JSON can carry, often with characters that control a terminal.
 DANGEROUS = "\x00\x07\x08\t\n\r\x1b\x7f\x80\x85\x9b\u061c\u2028\u2029\u202e\u2066\u200d\u0301日本語é"
 hostile_text = st.text(alphabet=st.one_of(st.sampled_from(DANGEROUS), st.characters(codec="utf-8")), max_size=80)
 
@@ -178,12 +178,12 @@ def changes(count: int, subscription: int = 3) -> list[IndexChanged]:
 
 
 def told(*changed: IndexChanged) -> bytes:
-    """Return the answer of `index.subscribe` and what follows it; then the daemon goes away."""
+    """Return the answer of `index.subscribe` and the notifications after it. Then the daemon disconnects."""
     messages = [encode_result(1, BEGUN), *(encode_call(CHANGED, each) for each in changed)]
     return b"".join(encode(each, Framing.LINES) for each in messages)
 
 
-# Replies to `search.lexical` that are not right, and the error that a client raises.
+# Faulty replies to `search.lexical`, and the errors that a client raises.
 NO_REPLIES: dict[bytes, type[GnoError]] = {
     b"what?\n": ParseError,
     b'{"jsonrpc":"2.0","id":1,"resu': Unavailable,

@@ -1,4 +1,4 @@
-"""`gnoctl ask` against the fake daemon: what it asks, what it prints, and what a terminal shows meanwhile."""
+"""`gnoctl ask` against the fake daemon: its requests, its output, and the draft on a terminal."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_it_asks_for_what_was_typed(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     )
 
 
-def test_what_is_no_terminal_gets_the_checked_answer_and_its_sources(gnoctl: Gnoctl) -> None:
+def test_a_pipe_gets_the_checked_answer_and_its_sources(gnoctl: Gnoctl) -> None:
     outcome = gnoctl("ask", "what")
     assert outcome == (
         0,
@@ -144,7 +144,7 @@ def test_a_generated_text_is_wanted_or_not(daemon: FakeDaemon, gnoctl: Gnoctl) -
     assert "--no-generate cannot be used together" in gnoctl("ask", "what", "--generate", "--no-generate").err
 
 
-def test_a_terminal_shows_what_is_said_and_then_what_holds(daemon: FakeDaemon) -> None:
+def test_a_terminal_shows_the_draft_and_then_the_checked_answer(daemon: FakeDaemon) -> None:
     daemon.progress_pause_s = 0.02
     shown = on_a_terminal("ask", "what")
     said = shown.index("It is ␛[31mMiso, I guess [9]")
@@ -202,7 +202,7 @@ def test_a_long_draft_keeps_to_the_screen(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def _screen(written: str) -> list[str]:
-    """Return the lines that a terminal shows in the end. Knows what a draft writes, and colours."""
+    """Return the lines that a terminal shows at the end. Supports the sequences of a draft, and colours."""
     lines = [""]
     for piece in written.replace("\r\n", "\n").split("\x1b["):
         if piece[:1] == "J":

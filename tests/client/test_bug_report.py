@@ -1,4 +1,4 @@
-"""`gnoctl doctor --report`: no word of the user's is in it, wherever the daemon or the log has one."""
+"""`gnoctl doctor --report` contains no word of the user, wherever the daemon or the log has one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from gnod.protocol.daemon import (
 from tests.client.conftest import Gnoctl
 from tests.client.fake_daemon import FakeDaemon
 
-# Each word of the user's begins with this, and no word of gnod's does.
+# Each word of the user begins with this prefix, and no word of gnod does.
 MARK = "zq"
 WORDS = st.text("abcdéß日ж", max_size=4).map(MARK.__add__)
 NAMES = st.lists(WORDS, min_size=1, max_size=4).flatmap(

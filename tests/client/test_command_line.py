@@ -1,4 +1,4 @@
-"""What a command line means, and what a faulty one is told."""
+"""The meaning of command lines, and the errors for faulty ones."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_every_command_explains_its_options(name: str, gnoctl: Gnoctl, monkeypat
     [
         ("search", "QUERY is missing; see `gnoctl search --help`"),
         ("similar", "REF is missing; see `gnoctl similar --help`"),
-        ("status x", "there is no place for 'x'; see `gnoctl status --help`"),
+        ("status x", "unexpected argument 'x'; see `gnoctl status --help`"),
         ("search x -n many", "--limit takes a whole number, not 'many'"),
         ("search x -n=5", "--limit takes a whole number, not '=5'"),
         ("search x --min-score half", "--min-score takes a number, not 'half'"),

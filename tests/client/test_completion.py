@@ -1,4 +1,4 @@
-"""The Tab key."""
+"""Completion with the Tab key."""
 
 from __future__ import annotations
 

@@ -79,7 +79,7 @@ def test_nobody_listens(places: IndexPaths) -> None:
         connect(places)
     work = resolve("work")
     work.socket.parent.mkdir()
-    work.socket.touch()  # left behind: ECONNREFUSED
+    work.socket.touch()  # a stale socket file: ECONNREFUSED
     with pytest.raises(errors.DaemonNotRunning, match=re.escape("`gnoctl --index work daemon start`")):
         connect(work)
 
@@ -100,7 +100,7 @@ def test_a_socket_path_that_is_too_long(places: IndexPaths, monkeypatch: pytest.
 
 
 def test_a_daemon_that_refuses_for_a_moment_is_running(places: IndexPaths) -> None:
-    """On macOS, the full queue of a busy daemon refuses a connection, as a socket does where nobody listens."""
+    """On macOS, a busy daemon with a full queue refuses connections, like a socket where nobody listens."""
     with index_lock(places) as lock, socket.socket(socket.AF_UNIX) as busy:
         places.socket.parent.mkdir(parents=True, exist_ok=True)
         busy.bind(str(places.socket))

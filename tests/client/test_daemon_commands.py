@@ -26,7 +26,7 @@ Launch = Callable[..., Connection]
 
 @pytest.fixture
 def launch(places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
-    """Start the fake daemon as a process, the way gnoctl starts gnod."""
+    """Start the fake daemon as a process, in the same way as gnoctl starts gnod."""
     monkeypatch.setenv("PYTHONPATH", ":".join(filter(None, sys.path)))
     monkeypatch.setenv("GNO_SOCKET", str(places.socket))
 
@@ -76,7 +76,7 @@ def test_two_that_start_at_once_both_get_a_connection(launch: Launch, capsys: py
     assert capsys.readouterr().err.count("started gnod") == 1
 
 
-def test_a_daemon_that_begins_again_while_it_starts_is_waited_for(launch: Launch) -> None:
+def test_gnoctl_waits_for_a_daemon_that_starts_again(launch: Launch) -> None:
     with launch("--hang-up") as connection:
         assert connection.call("daemon.status", NoParams(), DaemonStatusResult).requests == 42
 

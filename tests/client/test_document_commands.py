@@ -1,4 +1,4 @@
-"""Each command against the fake daemon: what it asks, and what it prints."""
+"""Each command against the fake daemon: its requests and its output."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_index_and_update(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     assert daemon.asked(i.IndexSyncParams) == i.IndexSyncParams(update=True, progress_token=1)
 
 
-def test_a_folder_that_is_not_there_is_told(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+def test_a_missing_folder_is_reported(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     gone = i.CollectionSync(name="usb", available=False, reason="/media/usb is not there")
     failing = i.CollectionSync(name="notes", available=True, unchanged=5, failed=1)
     daemon.answers["index.sync"] = i.IndexSyncResult(collections=[gone, failing], took_ms=1.0)

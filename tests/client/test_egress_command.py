@@ -1,4 +1,4 @@
-"""`gnoctl egress` against the fake daemon: what is printed."""
+"""The output of `gnoctl egress` against the fake daemon."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SENT = [
 
 def test_nothing_was_sent(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["index.egress"] = IndexEgressResult(entries=[], journal=JOURNAL)
-    said = "Nothing was ever sent: no model server and no server of a shared collection was asked\n"
+    said = "Nothing was ever sent to a model server or to the server of a shared collection\n"
     assert gnoctl("egress").out == said
 
 

@@ -1,4 +1,4 @@
-"""`gnoctl evidence` against the fake daemon: what it asks, and what it prints."""
+"""`gnoctl evidence` against the fake daemon: its requests and its output."""
 
 from __future__ import annotations
 

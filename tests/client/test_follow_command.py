@@ -52,7 +52,7 @@ def test_as_json_the_state_and_then_the_changes(daemon: FakeDaemon, gnoctl: Gnoc
     assert error["error"]["details"]["clock"] == 107
 
 
-def test_what_it_is_refused(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+def test_a_refused_subscription_is_an_error(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     daemon.answers["index.subscribe"] = CollectionNotFound("there is no collection 'x'")
     assert gnoctl("follow", "-c", "x").err == "gnoctl: there is no collection 'x'\n"
 
@@ -64,7 +64,7 @@ def test_ctrl_c_in_embed_says_that_the_work_goes_on(daemon: FakeDaemon, spawn: S
     wait_until(lambda: any(method == "index.embed" for method, _ in daemon.calls))
     process.send_signal(signal.SIGINT)
     _, error = process.communicate(timeout=60)
-    assert "the daemon goes on embedding" in error
+    assert "the daemon continues embedding" in error
     assert process.returncode == 130
 
 

@@ -1,4 +1,4 @@
-"""Graphs as text: whatever a title contains, it stays a title."""
+"""Graphs as text: a title stays a title, whatever it contains."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ HOSTILE = [
 ]
 Titles = st.lists(st.one_of(st.sampled_from(HOSTILE), st.text(max_size=20)), min_size=1, max_size=6)
 
-# The DOT language, as far as the output uses it: quoted strings with \" and \\, and the words and signs between them.
+# The part of the DOT language that the output uses: quoted strings with \" and \\, and the words and signs between
+# them.
 _QUOTED = r'"((?:[^"\\\n]|\\["\\])*)"'
 _NODE = re.compile(rf"  {_QUOTED} \[label={_QUOTED}\];")
 _EDGE = re.compile(rf"  {_QUOTED} -> {_QUOTED}(?: \[label={_QUOTED}\])?;")

@@ -1,4 +1,4 @@
-"""An agent that loses patience: its request is cancelled in the daemon, and the bridge goes on."""
+"""When an agent cancels a request, the daemon cancels it too, and the bridge keeps working."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_cancelling_reaches_the_daemon(daemon: FakeDaemon, tmp_path: Path, mode: str) -> None:
-    daemon.answers["ask.answer"] = None  # it thinks, and thinks
+    daemon.answers["ask.answer"] = None  # the daemon never answers
     daemon.progress["ask.answer"] = [ProgressValue(stage="reading", done=1, total=6, label="cats")]
     environment = {name: value for name, value in os.environ.items() if name.startswith("GNO")}
     environment["GNO_SOCKET"] = str(daemon.places.socket)
     server = StdioServerParameters(command=sys.executable, args=["-m", "gnoctl", "mcp", "--all"], env=environment)
-    told = asyncio.Event()
+    reported = asyncio.Event()
     sentences = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         sentences.append(message)
-        told.set()
+        reported.set()
 
     with (tmp_path / "log").open("w") as log:
         async with Client(stdio_client(server, errlog=log), mode=mode) as client:
             asking = asyncio.create_task(client.call_tool("ask", {"question": "?"}, progress_callback=on_progress))
-            await asyncio.wait_for(told.wait(), 60)
+            await asyncio.wait_for(reported.wait(), 60)
             assert not daemon.cancelled.is_set()
             asking.cancel()
             with pytest.raises(asyncio.CancelledError):

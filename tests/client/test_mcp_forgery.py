@@ -1,7 +1,7 @@
-"""No text of a document, a memory or a server makes a line that looks like one of the bridge's own.
+"""No text of a document, a memory or a server creates a line that looks like a line of the bridge itself.
 
-Each output is rendered twice, with harmless words and with any words, and read as a strict reader would: what is left
-after the texts are taken away is the same.
+Each output is rendered twice, with harmless words and with any words, and parsed strictly: without the texts, both
+outputs are equal.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ QUOTED = re.compile(r"   \| ")
 ADDRESS = r"gno://\S+"
 LINES = rf"{ADDRESS}:\d+-\d+"
 
-# Each kind of line that the bridge writes. What comes after the group is a document's.
+# Each kind of line that the bridge writes. The text after the group comes from a document.
 OWN = [
     re.compile(pattern)
     for pattern in (
@@ -222,7 +222,7 @@ OUTPUTS = [
 
 
 def skeleton(rendered: str) -> list[str]:
-    """Return what the bridge says on its own lines, without addresses. Fails for a line that nobody may write."""
+    """Return the bridge's text on its own lines, without addresses. Fails for any line that is not allowed."""
     return [_own(line) for line in rendered.splitlines() if line.strip() and not _is_quoted(line)]
 
 

@@ -1,4 +1,5 @@
-"""`gnoctl mcp install`: real settings files of every agent, in a home of their own; and any layout of such a file."""
+"""`gnoctl mcp install`: real settings files of every agent, in a separate home folder, and any layout of such a
+file."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ from tests.client.conftest import Gnoctl
 
 @pytest.fixture
 def home(tmp_path: Path, places: IndexPaths, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home; no agent's program is on the PATH."""
+    """An empty home folder. No agent's program is on the PATH."""
     for variable in ("XDG_CONFIG_HOME", "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME"):
         monkeypatch.delenv(variable, raising=False)
     for name in ("GNO_CONFIG_DIR", "GNO_DATA_DIR", "GNO_CACHE_DIR", "GNO_NO_AUTOSTART"):
@@ -36,7 +37,7 @@ def home(tmp_path: Path, places: IndexPaths, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def servers(name: str) -> dict[str, Any]:
-    """Return what the agent would read of its servers."""
+    """Return the servers that the agent would read."""
     agent = AGENTS[name]
     text = agent.file().read_text()
     data = tomllib.loads(text) if agent.format == "toml" else parse(text).data
@@ -166,13 +167,13 @@ def test_another_index_has_another_name(home: Path, gnoctl: Gnoctl) -> None:
         }
 
 
-def test_moved_places_are_told_to_the_bridge(home: Path, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_moved_places_are_passed_to_the_bridge(home: Path, gnoctl: Gnoctl, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(home)
     monkeypatch.setenv("GNO_DATA_DIR", "data")
     for name in ("cursor", "codex"):
         gnoctl("mcp", "install", "--agent", name)
         assert servers(name)["gno"]["env"] == {"GNO_DATA_DIR": str(home / "data")}
-    monkeypatch.setenv("GNO_OFFLINE", "1")  # what this shell forbids, the bridge is told too
+    monkeypatch.setenv("GNO_OFFLINE", "1")  # the bridge gets the same limits as this shell
     monkeypatch.setenv("GNO_INDEX", "work")
     gnoctl("mcp", "install", "--agent", "cursor")
     installed = servers("cursor")["gno-work"]
@@ -289,7 +290,7 @@ def test_layouts(before: str, after: str) -> None:
 @pytest.mark.parametrize(
     "text", ["{", "[1]", "1", '{"a" 1}', '{"a": 1 "b": 2}', "{,}", "{} {}", "{'a': 1}", "[" * 9999]
 )
-def test_what_is_no_object_is_refused(text: str) -> None:
+def test_a_text_that_is_not_an_object_is_refused(text: str) -> None:
     with pytest.raises(Unfit):
         jsonc.with_value(text, ("s", "gno"), 1)
 

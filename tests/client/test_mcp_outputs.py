@@ -1,4 +1,5 @@
-"""What an agent is told: pages of documents, notes, the tools instead of commands, and text that no document forges."""
+"""The output for an agent: pages of documents, notes, tools instead of commands, and lines that no document can
+forge."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ def test_the_pages_of_a_long_document_meet_without_a_gap() -> None:
         rest = text_of("".join(lines[start - 1 :]), start_line=start, end_line=500, total_lines=500)
         page, end = pages.cut(rest, 1000)
         assert estimated_tokens(page) <= 1000 + 30
-        assert page.endswith("\n\n") or end == 500  # at the end of a paragraph
+        assert page.endswith("\n\n") or end == 500  # a page ends after a paragraph
         assert (f"continues at start_line={end + 1}" in pages.document(rest, 1000)) == (end < 500)
         read_so_far += page
         start = end + 1
@@ -50,7 +51,7 @@ def test_a_page_ends_before_a_heading() -> None:
     assert pages.cut(text_of("word\n" * 90 + "# Next\n" + "word\n" * 90), 200)[1] == 90
 
 
-def test_a_page_ends_on_the_files_own_line() -> None:
+def test_a_page_ends_on_a_line_of_the_file() -> None:
     # From the third line of the text on, the file is five lines ahead.
     body = "".join(f"{n} {'x' * 10_000}\n" for n in range(1, 9))
     page, end = pages.cut(text_of(body, line_map=[(3, 5)], end_line=13, total_lines=13), 10_200)
@@ -199,7 +200,7 @@ def test_schemas_have_an_object_at_the_root() -> None:
         "minimum": 50,
         "maximum": 50_000,
         "default": 4000,
-        "description": "At most about this many, of all documents.",
+        "description": "At most about this many, for all documents.",
     }
 
 
@@ -217,19 +218,19 @@ def test_progress_in_words(value: ProgressValue, sentence: str) -> None:
 
 
 async def test_a_flood_of_progress_is_thinned_and_numbered() -> None:
-    told: list[tuple[float, str]] = []
+    reports: list[tuple[float, str]] = []
 
     async def tell(number: float, sentence: str) -> None:
-        told.append((number, sentence))
+        reports.append((number, sentence))
 
     began = time.monotonic()
     async with relayed(tell) as take:
         for n in range(1000):
             take(ProgressValue(stage="index", done=n, total=1000))
             await asyncio.sleep(0)
-        await until(lambda: told[-1][1] == "index: 999 of 1000")
-    assert [number for number, _ in told] == list(range(1, len(told) + 1))
-    assert len(told) <= 2 + (time.monotonic() - began) / PAUSE_S
+        await until(lambda: reports[-1][1] == "index: 999 of 1000")
+    assert [number for number, _ in reports] == list(range(1, len(reports) + 1))
+    assert len(reports) <= 2 + (time.monotonic() - began) / PAUSE_S
 
 
 def test_evidence_is_grouped_by_document_and_indented() -> None:

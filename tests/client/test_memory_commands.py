@@ -1,4 +1,4 @@
-"""`gnoctl remember`, `recall` and `memory …` against the fake daemon: what is asked, and what is printed."""
+"""`gnoctl remember`, `recall` and `memory …` against the fake daemon: their requests and their output."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_no_memory_can_write_to_the_terminal(daemon: FakeDaemon, gnoctl: Gnoctl)
         out = gnoctl(*words).out
         assert "\x1b" not in out
         assert "\u202e" not in out
-    assert gnoctl("memory", "show", "x").out.splitlines()[1] == evil  # into a pipe it goes as it is
+    assert gnoctl("memory", "show", "x").out.splitlines()[1] == evil  # into a pipe, it is written unchanged
 
 
 def test_forgetting_asks_first_and_shows_what(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:

@@ -1,4 +1,4 @@
-"""`gnoctl models …` against the fake daemon: what is asked, and what is printed."""
+"""`gnoctl models …` against the fake daemon: the requests and the output."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_pull_passes_on_the_network_of_this_terminal_and_nothing_else(
     assert outcome.out == f"downloaded {EMBED}: 12.0 MB · 2.5 s\ninstalled already: {OLD}\n"
 
 
-def test_clear_wants_to_be_told_and_asks(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
+def test_clear_needs_models_and_a_confirmation(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
     cleared = [m.ClearedModel(uri=EMBED, freed_bytes=2_000_000), m.ClearedModel(uri=OLD, freed_bytes=0)]
     daemon.answers["models.clear"] = m.ModelsClearResult(models=cleared, freed_bytes=2_000_000, kept=["file:/a"])
     assert gnoctl("models", "clear").status == 2
@@ -149,7 +149,7 @@ def test_path(daemon: FakeDaemon, gnoctl: Gnoctl) -> None:
         (ProgressValue(stage="convert", done=1200, total=4000, label="x.md"), "convert: 1,200 of 4,000, x.md"),
     ],
 )  # fmt: skip
-def test_bytes_are_told_in_megabytes(
+def test_bytes_are_reported_in_megabytes(
     value: ProgressValue, line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gnoctl.printing.progress.LINE_EVERY_S", 0.0)

@@ -1,4 +1,4 @@
-"""`gnoctl open` as a process, with programs on the PATH that record what they get."""
+"""`gnoctl open` as a process, with programs on the PATH that record their arguments."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def place(**changes: Any) -> DocumentPlace:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder that is the whole PATH. Its programs record their arguments in `NAME.argv`, each ended by NUL."""
+    """The only folder on the PATH. Its programs record their arguments in `NAME.argv`, each followed by NUL."""
     folder = tmp_path / "bin"
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
@@ -35,7 +35,7 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def add(programs: Path, name: str, then: str = "") -> Path:
-    """Add a program; return where it records its arguments."""
+    """Add a program; return the file in which it records its arguments."""
     record = programs / f"{name}.argv"
     script = programs / name
     script.write_text(f"#!/bin/sh\nprintf '%s\\0' \"$@\" > '{record}.new'\n/bin/mv '{record}.new' '{record}'\n{then}\n")
@@ -52,7 +52,7 @@ def test_a_pdf_opens_at_its_page(daemon: FakeDaemon, spawn: Spawn, programs: Pat
     source = f"{programs}/{NAME}"
     location = Location(page=12, label="p12")
     daemon.answers["document.locate"] = place(source=source, mime="application/pdf", location=location, stale=True)
-    # It goes on after gnoctl has ended.
+    # The viewer continues after gnoctl has ended.
     record = add(programs, "zathura", "/bin/sleep 5")
     process = spawn("open", "notes/report.pdf:p12", DISPLAY=":9")
     out, err = process.communicate(timeout=60)
@@ -87,7 +87,7 @@ def test_print_runs_nothing(daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path) 
     assert not record.exists()
 
 
-def test_what_is_said_where_nothing_opens_or_not_at_the_page(
+def test_messages_if_nothing_opens_or_not_at_the_page(
     daemon: FakeDaemon, gnoctl: Gnoctl, programs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     location = Location(page=12, label="p12")

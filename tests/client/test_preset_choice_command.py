@@ -1,4 +1,4 @@
-"""`gnoctl models use auto` and `gnoctl init` against the fake daemon: what is printed, and what is asked."""
+"""`gnoctl models use auto` and `gnoctl init` against the fake daemon: the output and the requests."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_two_lines_say_why_and_how_long(daemon: FakeDaemon, gnoctl: Gnoctl) -> N
         "to download: embed ~92.0 MB; for answers, later: a.gguf ~1.1 GB; embedding 9,000 chunks takes about 10 min "
         "(at 5,000 tokens/s)",
     ]
-    # Nobody agreed to a download.
+    # The user did not agree to a download.
     assert outcome.err == "Keyword search works now; `gnoctl models pull embed` downloads the rest\n"
     assert daemon.asked(m.ModelsUseParams).preset == "small"
     assert "models.pull" not in [method for method, _ in daemon.calls]
@@ -106,7 +106,7 @@ def test_a_download_that_fails_leaves_the_preset_in_use(daemon: FakeDaemon, gnoc
     assert f"downloaded {wheel}" in outcome.out
     daemon.answers["models.list"] = listed(wheel, installed=True)
     assert gnoctl("models", "use", "auto", "--yes").err.splitlines() == failed
-    daemon.answers["models.list"] = listed(hub)  # it needs the hub, too
+    daemon.answers["models.list"] = listed(hub)  # it also needs the hub
     assert gnoctl("models", "use", "auto", "--yes").err.splitlines() == [*failed, keywords]
     assert "models.use" not in [method for method, _ in daemon.calls], "the next call asks the hub again"
 

@@ -1,4 +1,4 @@
-"""JSON, file lists, paths, CSV, Markdown, XML: what programs read back."""
+"""Output for programs: JSON, file lists, paths, CSV, Markdown, XML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocking client of `gnod.client`: short forms, errors, a daemon that goes away and comes back."""
+"""The blocking client of `gnod.client`: short forms, errors, a daemon that disconnects and comes back."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_after_the_daemon_went_away_the_next_call_connects_anew(daemon: FakeDaem
 
 
 def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> None:
-    """Twice done, a sync may run an update command twice."""
+    """A repeated sync might run an update command twice."""
     with Client.connect() as client:
         daemon.hang_up_once("search.lexical")
         assert client.search("deploy").total == 1
@@ -107,7 +107,7 @@ def test_a_call_that_only_reads_is_repeated_and_no_other(daemon: FakeDaemon) -> 
 
 
 def test_a_second_thread_gets_an_error_at_once(daemon: FakeDaemon) -> None:
-    """Both would read from one connection, and each could take the answer of the other."""
+    """Both threads would read from one connection, and each could take the answer to the other."""
     asked, go_on = threading.Event(), threading.Event()
 
     def wait(_: Params) -> IndexSyncResult:
@@ -155,7 +155,7 @@ def test_a_daemon_that_is_silent_is_named(daemon: FakeDaemon) -> None:
 
 
 def test_progress_makes_the_client_wait_longer(daemon: FakeDaemon) -> None:
-    """The limit is between two messages; what takes long tells of itself also if nobody listens."""
+    """The limit is between two messages; a long call sends progress even if nobody uses it."""
     daemon.progress["index.sync"] = [ProgressValue(stage="index", done=number) for number in range(8)]
     daemon.progress_pause_s = 0.3
     with Client.connect(timeout_s=2.0) as client:

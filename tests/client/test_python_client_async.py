@@ -65,7 +65,7 @@ async def test_cancelling_a_task_cancels_its_request() -> None:
 
 @pytest.mark.slow
 async def test_requests_that_replace_each_other_are_never_too_many() -> None:
-    """As in a search while the user types: each key cancels what the one before asked for."""
+    """As in a search while the user types: each key cancels the request of the previous one."""
     async with serving() as served, await connect(served) as client:
         for _ in range(20):
             tasks = [asyncio.create_task(client.call("wait", NoParams(), TextResult)) for _ in range(32)]
@@ -95,7 +95,7 @@ async def test_progress_goes_to_the_call_that_it_is_about() -> None:
         assert seen[5][-1] == 5
 
 
-async def test_what_progress_raises_is_its_callers_alone() -> None:
+async def test_an_error_in_a_progress_callback_reaches_only_its_caller() -> None:
     def stop(_: ProgressValue) -> None:
         raise ValueError("enough")
 
@@ -170,7 +170,7 @@ async def test_a_daemon_that_is_silent_is_named() -> None:
 
 @pytest.mark.slow
 async def test_answers_of_others_make_a_call_wait_longer() -> None:
-    """The daemon works on many requests, and this one has its turn later."""
+    """The daemon works on many requests, and answers this one later."""
     async with serving() as served, await AsyncClient.connect(socket=served.socket, timeout_s=2.0) as client:
         slow = asyncio.create_task(client.call("wait", NoParams(), TextResult))
         await served.methods.begun.acquire()
@@ -216,7 +216,7 @@ async def test_cancelled_while_it_connects(daemon: FakeDaemon) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     await asyncio.sleep(0.1)
-    gc.collect()  # a socket that was left open would be a warning, and so an error
+    gc.collect()  # an open socket would cause a warning, which fails the test
 
 
 async def test_changes_come_in_order_and_say_where_to_go_on(daemon: FakeDaemon) -> None:
@@ -254,7 +254,7 @@ async def test_a_refused_subscription(daemon: FakeDaemon) -> None:
 
 
 async def _until_it_answers(client: AsyncClient) -> None:
-    """Ask again while the answer that the daemon sent is read before the end that follows it."""
+    """Repeat the request as long as the client reads the daemon's answer before the end of the connection."""
     async with asyncio.timeout(60):
         while True:
             try:

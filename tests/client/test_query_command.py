@@ -1,4 +1,4 @@
-"""`gnoctl query` against the fake daemon: what it asks, and how it shows what was done."""
+"""`gnoctl query` against the fake daemon: its requests, and the output of the stages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain search, which does without msgspec, prints what the command prints."""
+"""The plain search, which does not use msgspec, prints the same as the command."""
 
 from __future__ import annotations
 

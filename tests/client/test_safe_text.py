@@ -1,4 +1,4 @@
-"""Text made safe and made to fit; and what is drawn of any answer of the daemon is safe."""
+"""Text is made safe and cut to fit, and the output for any answer of the daemon is safe."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_chinese_is_broken_without_spaces() -> None:
 
 
 def hostile(value: Any, raw: str) -> Any:
-    """Return an answer of the daemon whose texts are all the same, but for words of a fixed set."""
+    """Return an answer of the daemon in which all texts are `raw`, except words of a fixed set."""
     if isinstance(value, Struct):
         free = [field.name for field in fields(type(value)) if get_origin(field.type) is not Literal]
         return replace(value, **{name: hostile(getattr(value, name), raw) for name in free})

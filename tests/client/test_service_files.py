@@ -1,4 +1,4 @@
-"""What `gnoctl service install` writes, as files."""
+"""The files that `gnoctl service install` writes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.systems import needs_linux
 
 ROOT = Path(__file__).parents[2]
 
-# launchd.plist(5): the keys that we use, with their types.
+# The keys of launchd.plist(5) that gnod uses, with their types.
 _DOCUMENTED: dict[str, type] = {
     **dict.fromkeys(("Label", "WorkingDirectory", "ProcessType", "StandardOutPath", "StandardErrorPath"), str),
     **dict.fromkeys(("EnvironmentVariables", "KeepAlive", "SoftResourceLimits", "HardResourceLimits"), dict),
@@ -52,7 +52,7 @@ def settings(text: str) -> dict[str, dict[str, str]]:
     return {name: dict(parser[name]) for name in parser.sections()}
 
 
-def test_the_units_say_what_a_good_service_says(places: IndexPaths, home: Path) -> None:
+def test_the_units_have_the_settings_of_a_good_service(places: IndexPaths, home: Path) -> None:
     units = Systemd(places)
     service = settings(units.service_text())["Service"]
     assert service["Type"] == "notify"
@@ -103,7 +103,7 @@ def test_systemd_finds_no_fault(index: str, home: Path, monkeypatch: pytest.Monk
     for path, text in zip(units.files, (units.socket_text(), units.service_text()), strict=True):
         write_file(path, text)
     command = ["systemd-analyze", "verify", "--user", "--man=no", "--recursive-errors=yes", *map(str, units.files)]
-    # It makes runtime folders, and must not do so in the user's.
+    # systemd-analyze creates runtime folders, and must not create them in the user's folder.
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(home), "SYSTEMD_LOG_LEVEL": "warning"}
     checked = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
     ours = [line for line in checked.stderr.splitlines() if "gnod" in line]
@@ -128,7 +128,7 @@ def test_the_agent_is_a_plist_of_documented_keys(places: IndexPaths, home: Path)
     assert MARK in agent.text()
 
 
-# It keeps what is loaded in a file, and answers as the real one does.
+# It stores the loaded agents in a file, and answers like the real launchctl.
 _LAUNCHCTL = """#!/bin/sh
 cd "$HOME" || exit 1
 echo "$*" >> calls
@@ -178,10 +178,10 @@ def test_without_a_service_manager_it_says_so(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(home))
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
     reason = "systemd cannot run services of this user" if has_systemctl else "systemd is not installed"
-    told = gnoctl("service", "status")
-    assert (told.status, told.err) == (3, "")
-    assert reason in told.out
-    assert "gnoctl starts gnod when it is needed" in told.out
+    outcome = gnoctl("service", "status")
+    assert (outcome.status, outcome.err) == (3, "")
+    assert reason in outcome.out
+    assert "gnoctl starts gnod when it is needed" in outcome.out
     refused = gnoctl("service", "install")
     assert refused.status == 2
     assert reason in refused.err
@@ -190,7 +190,7 @@ def test_without_a_service_manager_it_says_so(
 
 
 @needs_linux("systemd's units are meant")
-def test_a_unit_by_another_hand_is_left_alone(gnoctl: Gnoctl, home: Path) -> None:
+def test_a_foreign_unit_is_not_changed(gnoctl: Gnoctl, home: Path) -> None:
     unit = home / ".config/systemd/user/gnod.service"
     unit.parent.mkdir(parents=True)
     unit.write_text("[Service]\nExecStart=/opt/mine\n")
@@ -206,9 +206,9 @@ def test_where_the_daemon_is_a_service_asking_does_not_start_it(gnoctl: Gnoctl, 
     service = Systemd(resolve()) if sys.platform == "linux" else Launchd(resolve())
     write_file(service.files[0], MARK)
     for verb in ("status", "stop"):
-        told = gnoctl("daemon", verb)
-        assert told.status == 3
-        assert "is a service for index 'default' and is not running now" in told.err
+        outcome = gnoctl("daemon", verb)
+        assert outcome.status == 3
+        assert "is a service for index 'default' and is not running now" in outcome.err
 
 
 def test_a_wheel_brings_the_patterns_along() -> None:

@@ -1,4 +1,4 @@
-"""`gnoctl skill`: where it is written, that it is true, and that other people's files stay."""
+"""`gnoctl skill`: the file is written to the right places, its text is true, and foreign files stay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Start-up is a feature: what a command imports, and how a process of its own behaves."""
+"""The start of gnoctl: the modules that a command imports, and its behaviour as a process."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_long_sync_draws_a_bar_and_leaves_nothing_behind(daemon: FakeDaemon, s
 
 
 def _imported(*words: str) -> set[str]:
-    """Run a command that must print something; return the modules that it imported."""
+    """Run a command that must print something, and return the modules that it imported."""
     script = "from gnoctl.__main__ import main; main()"
     command = [sys.executable, "-X", "importtime", "-c", script, *words]
     process = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,5 +1,5 @@
-"""One hostile collection, every command, on a terminal and in a pipe: nothing in a document, a name or an answer
-reaches the terminal as anything but text."""
+"""Every command on a hostile collection, on a terminal and in a pipe: all of a document, a name or an answer reaches
+the terminal as text only."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ pytestmark = pytest.mark.slow
 ESC = "\x1b"
 # Retitle, colour, clear, set the clipboard, link; C1's own introducers; DEL and backspace; reversed; a separator.
 EVIL = f"{ESC}]0;owned\x07{ESC}[31m{ESC}[2J{ESC}]52;c;b3duZWQ=\x07{ESC}]8;;http://evil{ESC}\\\x9b31m\x9d0;x\x9c\x7f\x08\u202eevil\u2066\u2028"
-# A Linux name may hold all but the slash and NUL.
+# A Linux name may contain any byte except the slash and NUL.
 EVIL_NAME = f"evil {ESC}[31m\x9b2J\x07\u202e\nforged line.md"
 
-# gnoctl itself writes colours, links to files, and the answer that it draws in place.
+# gnoctl itself writes sequences for colours, for links to files, and for the answer that it redraws.
 LINK = r"\x1b\]8;;(?:file://[\w.-]*/[\w/.~%-]+)?\x1b\\"
 OURS = re.compile(rf"\x1b\[(?:0|1|2|31|32|33|1;33)m|{LINK}|\r?\x1b\[J|\x1b\[\d+A|\r+\n", re.ASCII)
 OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -56,12 +56,12 @@ def _write(notes: Path) -> None:
     (notes / "-dash.md").write_text("# +1 needle\n\n=1+1 needle\n")
     (notes / f"bad {EVIL_NAME}.pdf").write_bytes(b"%PDF-1.4 " + EVIL.encode())
     (notes / f"empty {EVIL_NAME}").write_text("")
-    with contextlib.suppress(OSError):  # a file system with no other names than UTF-8
+    with contextlib.suppress(OSError):  # a file system that allows only UTF-8 names
         Path(os.fsdecode(os.fsencode(notes) + b"/latin-\xe9-\x9b31m.md")).write_text("# Latin\n\nneedle\n")
 
 
 def on_terminal(machine: Machine, *words: str, enough: str | None = None) -> str:
-    """Return what a command writes on a terminal, both streams; it is ended when `enough` of it has come."""
+    """Return the output of a command on a terminal, both streams. It is ended when its output contains `enough`."""
     with Terminal([sys.executable, "-m", "gnoctl", *words], machine.environment, machine.folder) as terminal:
         if enough:
             terminal.read_until(lambda shown: enough in shown)
@@ -103,7 +103,7 @@ COMMANDS: list[list[str]] = [
     ["collection", "add", f"/nowhere/{EVIL_NAME}"],
     ["collection", "remove", f"{ESC}[31m\x9b"],
     ["collection", "rename", "notes", f"{ESC}[31m\x9b"],
-    ["models", "list", "--quiet"],  # progress is drawn with sequences of our own
+    ["models", "list", "--quiet"],  # gnoctl draws progress with its own sequences
     ["models", "path", f"hf:{ESC}[31m\x9b"],
     ["models", "use", f"{ESC}[31m\x9b"],
     ["--index", f"{ESC}[31m\x9b", "status"],
@@ -126,7 +126,7 @@ def test_no_escape_sequence_reaches_a_terminal(evil: Machine, words: list[str]) 
 
 @pytest.mark.parametrize("output", FORMATS, ids=lambda output: " ".join(output))
 def test_no_escape_sequence_reaches_a_pipe(evil: Machine, output: list[str]) -> None:
-    """What goes through `| less -R` or `| head` ends on a terminal as well."""
+    """The output of `| less -R` or `| head` also reaches a terminal."""
     for words in (["search", "needle"], ["ls"], ["status", "--errors"]):
         if words[0] == "status" and output not in ([], ["--json"]):
             continue
@@ -148,7 +148,7 @@ CALLS: list[tuple[str, dict[str, object]]] = [
 
 
 async def test_no_escape_sequence_reaches_an_agent(evil: Machine) -> None:
-    """And addresses can be read."""
+    """Addresses can be read as well."""
     addresses: set[str] = set()
     async with agent(evil, "--all") as client:
         for tool, arguments in CALLS:
@@ -195,7 +195,7 @@ def test_a_name_forges_no_line_of_the_file_list(evil: Machine) -> None:
 
 
 def test_no_escape_sequence_in_the_foreground_log(short_tmp: Path) -> None:
-    """Its log on a terminal: names of files and folders, and no forged record."""
+    """The log on a terminal contains names of files and folders, but no forged record."""
     machine = Machine(short_tmp)
     machine.environment["TERM"] = "xterm"
     _write(machine.notes)

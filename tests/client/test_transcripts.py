@@ -1,4 +1,4 @@
-"""The turns in the sessions of agents, by the form of their lines."""
+"""The turns in the sessions of agents are recognised by the form of their lines."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_forms_of_turns(record: object, speaker: str, text: str, when: str | Non
         None,
     ],
 )
-def test_what_is_no_turn(record: object) -> None:
+def test_records_that_are_not_turns(record: object) -> None:
     assert read(record) == ([], RecordCounts(other=1))
 
 

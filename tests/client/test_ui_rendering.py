@@ -1,4 +1,4 @@
-"""How the terminal UI draws documents. They are hostile."""
+"""The terminal UI draws documents, which are hostile."""
 
 from __future__ import annotations
 

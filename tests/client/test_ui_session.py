@@ -1,4 +1,4 @@
-"""What the terminal UI searches, and when: sessions without a screen, against a daemon that answers when told to."""
+"""What the terminal UI searches, and when: sessions without a screen, with a daemon that answers on request."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.waiting import until
 
 
 class Daemon:
-    """Answers by method; keeps the requests, and those that were cancelled. While `held`, it answers nothing."""
+    """Answers by method; records requests and cancelled requests. While `held`, it does not answer."""
 
     def __init__(self) -> None:
         self.answers: dict[str, SearchResult | Exception] = {}

@@ -1,4 +1,4 @@
-"""What all searches ask of the fake daemon; and what `gnoctl vsearch` and `gnoctl similar` print."""
+"""The requests of all searches to the fake daemon, and the output of `gnoctl vsearch` and `gnoctl similar`."""
 
 from __future__ import annotations
 

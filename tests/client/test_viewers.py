@@ -1,4 +1,4 @@
-"""Which program opens a file, with which words: no process runs here."""
+"""The choice of the program that opens a file, and its arguments. No process runs here."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_nothing_to_open_it_with() -> None:
         choose(NOTE, system())
     with pytest.raises(Unavailable, match="under `viewers`"):
         choose(REPORT, system())
-    with pytest.raises(Unavailable, match="only a program of the terminal"):
+    with pytest.raises(Unavailable, match="only a terminal program"):
         choose_window(NOTE, system(EDITOR="hx"))
     for bad in ("", "  ", "'unclosed"):
         with pytest.raises(UsageError, match="--with"):

@@ -188,7 +188,7 @@ def test_the_usual_places_are_found(tmp_path: Path) -> None:
         done = machine.run(*ask, "--yes", CODEX_HOME=str(tmp_path))
         assert (done.returncode, done.stdout) == (0, "")
         assert "No other conversations were found" in done.stderr
-        assert "no folder is named" in machine.run("collection", "add").stderr
+        assert "no folder was given" in machine.run("collection", "add").stderr
 
 
 def test_conversations_are_found_without_their_secrets(machine: Machine) -> None:

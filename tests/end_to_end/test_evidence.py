@@ -98,7 +98,7 @@ def test_each_sentence_is_a_claim_and_the_exit_status_says_if_all_stand(sample: 
     wrong = sample.run("ask", "--verify", "The boiler is from 2018.")
     assert wrong.returncode == 1
     assert "contradicted (2018 ≠ 2019):" in wrong.stdout
-    assert "there is no question" in sample.run("ask").stderr
+    assert "no question was given" in sample.run("ask").stderr
 
 
 NEIGHBOURS = """# Engine

@@ -51,7 +51,7 @@ def test_store_update_and_forget(keeper: Machine) -> None:
     assert keeper.ok("memory", "done", name) == f"{name}  fact_done\n"
     other = keeper.ok("remember", "The gate is blue").strip()
     assert "already has this text" in keeper.run("memory", "update", other, "The gate is green").stderr
-    assert keeper.run("memory", "forget", name).stderr == "gnoctl: this needs a confirmation: add --yes\n"
+    assert keeper.run("memory", "forget", name).stderr == "gnoctl: this command needs a confirmation: add --yes\n"
     assert keeper.ok("memory", "forget", "--yes", name) == "deleted 1 memory\n"
     missing = keeper.run("memory", "show", other, name)
     assert (missing.returncode, missing.stderr) == (2, f"gnoctl: there is no memory {name}\n")

@@ -546,7 +546,7 @@ def test_a_document_opens_in_the_users_program(site: Site) -> None:
     assert (answer.status, answer.json) == (200, {"uri": "gno://notes/report.pdf"})
     wait_until(lambda: opened.exists() and opened.read_text() == f"2 {report}\n")
     answer = site.post("/api/open", {"ref": "notes/deploy.md:3"})
-    assert (answer.status, "only a program of the terminal" in answer.error["message"]) == (409, True)
+    assert (answer.status, "only a terminal program" in answer.error["message"]) == (409, True)
 
 
 def test_the_page_survives_the_daemon(site: Site) -> None:

@@ -1,4 +1,4 @@
-"""What programs for notes write, and how the page shows it: a table of constructs of Obsidian, GitHub and Logseq."""
+"""Constructs of note-taking programs (Obsidian, GitHub, Logseq), and how the page shows them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MATH = r'<math display="inline"><mrow><msup><mi>a</mi><mn>2</mn></msup></mrow></
 
 
 class Construct(NamedTuple):
-    """`shown`: a pattern of what is in the HTML; `hidden`: what the text of it does not have."""
+    """`shown`: a pattern that the HTML matches; `hidden`: a text that the page does not show."""
 
     name: str
     text: str

@@ -1,4 +1,4 @@
-"""Properties, embeds, bases and formulas of notes: their lines, their limits, and what hostile ones do."""
+"""Properties, embeds, bases and formulas of notes: their lines, their limits, and hostile ones."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_a_long_note_is_embedded_in_part() -> None:
     html = Rendering(document("![[A]]\n")).part_at(1, [embed], {"A": note}).html
     assert html.count("A line.") == 100
     assert "The note goes on" in html
-    assert html.count("data-line") == 1  # its lines are those of another document
+    assert html.count("data-line") == 1  # its lines belong to another document
 
 
 @pytest.mark.parametrize("line", ["[" * 5_000_000, "word " * 9_000])
@@ -117,7 +117,7 @@ def test_a_note_that_is_embedded_often_is_a_link_at_last() -> None:
 
 
 def test_the_lines_of_blocks_are_in_order() -> None:
-    """The page looks for the last block that begins at a line or before it, and footnotes are moved to the end."""
+    """The page searches the last block that begins at a line or before it, and footnotes are moved to the end."""
     html = shown("a[^1]\n\n[^1]: early\n\nb\n\n> [!note] T\n> c\n\nd[^2]\n\n[^2]: late\n").html
     lines = [int(line) for line in re.findall(r'data-line="(\d+)"', html)]
     assert lines == sorted(lines)

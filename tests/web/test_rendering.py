@@ -1,4 +1,4 @@
-"""Documents as HTML: what is shown, on which line, and what of a hostile document is left."""
+"""Documents as HTML: their content, their line numbers, and what remains of a hostile document."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def shown(text: str, path: str = "sub/a.md", converter: str = "markdown/1", **mo
 
 
 class Loads(HTMLParser):
-    """What a browser would run, load or obey."""
+    """Collects what a browser would run, load or obey."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -277,7 +277,7 @@ def test_links_lead_to_documents_or_out(link: str, address: str | None) -> None:
 
 
 def test_a_conversation_shows_who_spoke_and_folds_what_tools_did() -> None:
-    """HTML in a message is what somebody wrote: it cannot look like another message."""
+    """HTML in a message is shown as text: it cannot look like another message."""
     text = (
         "# Pump\n\n## Mara, 2026-03-04 10:22\n\n<h2>user, now</h2> <details open>\n\n```python\nx = 1\n```\n\n"
         "## assistant, 2026-03-04 10:23\n\n```tool Bash\nls <b>\n```\n\n````output\n```\na.md\n````\n"

@@ -1,4 +1,4 @@
-"""Who may ask what: the decisions of the page's server, without a server."""
+"""Who may send which requests: the decisions of the page's server, without a server."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_other_pages_are_refused(origin: str) -> None:
     assert status("GET", origin=origin) == 403
 
 
-def test_what_a_browser_says_of_a_foreign_request_is_believed() -> None:
+def test_a_request_that_the_browser_calls_foreign_is_refused() -> None:
     assert status(origin=None) == 403
     for site in ("cross-site", "same-site", "none"):
         assert status("GET", "/api/events", origin=None, sec_fetch_site=site) == 403
@@ -90,7 +90,7 @@ def test_what_a_browser_says_of_a_foreign_request_is_believed() -> None:
 )
 def test_browsers_without_the_cookie_are_refused(cookie: str | None) -> None:
     assert status(cookie=cookie) == status("GET", "/static/main.js", cookie=cookie) == 403
-    # A browser asks for this one without cookies.
+    # A browser requests this address without cookies.
     assert status("GET", DESCRIPTION, cookie=cookie, origin=None) == 200
     assert status("POST", DESCRIPTION, cookie=cookie) == status("GET", f"{DESCRIPTION}/", cookie=cookie) == 403
     assert status("GET", DESCRIPTION, cookie=cookie, host="evil.example") == 421
@@ -103,7 +103,7 @@ def test_other_methods_are_refused(method: str) -> None:
 
 @pytest.mark.parametrize("kind", [None, "", "text/plain", "application/x-www-form-urlencoded", "multipart/form-data"])
 def test_forms_are_refused(kind: str | None) -> None:
-    """A form of another page needs no permission to send these types."""
+    """A form on another page needs no permission to send these types."""
     assert status(content_type=kind) == 415
 
 
@@ -183,12 +183,12 @@ def test_other_users_are_refused(tmp_path: Path, table: str, client: str) -> Non
     assert refused(os.getuid() + 1)
     assert not refused(os.getuid())
     assert not refused(0)
-    assert not refused(os.getuid() + 1, f"{server} {client}")  # that end is the server itself
+    assert not refused(os.getuid() + 1, f"{server} {client}")  # this end is the server itself
     assert not is_foreign(("127.0.0.1", 1), ("127.0.0.1", 2), tmp_path / "missing")
 
 
 async def answered(guard: Guard, *messages: Message, **headers: str) -> int:
-    """Return the status of the answer to a request of the page; after `messages`, nothing more comes from it."""
+    """Return the status of the answer to a request of the page, which sends nothing after `messages`."""
     waiting = [*messages]
 
     async def receive() -> Message:
@@ -216,7 +216,7 @@ def guard_of(endpoint: Callable[[Request], Awaitable[Response]], **limits: float
     return Guard(Starlette(routes=[route]), SESSION, **limits)  # type: ignore[arg-type]
 
 
-async def test_a_body_that_does_not_come_is_not_awaited() -> None:
+async def test_a_body_that_does_not_arrive_times_out() -> None:
     part = {"type": "http.request", "body": b"{", "more_body": True}
     assert await answered(guard_of(_reads_its_body, body_timeout_s=0.01), part) == 408
     whole = {"type": "http.request", "body": b"{}", "more_body": False}
@@ -229,16 +229,16 @@ async def test_a_body_of_many_parts_is_limited() -> None:
 
 
 async def test_requests_at_once_are_limited() -> None:
-    begun, ended = asyncio.Event(), asyncio.Event()
+    started, ended = asyncio.Event(), asyncio.Event()
 
     async def waits(_: Request) -> Response:
-        begun.set()
+        started.set()
         await ended.wait()
         return Response()
 
     guard = guard_of(waits, max_requests=1)
     first = asyncio.create_task(answered(guard))
-    await begun.wait()
+    await started.wait()
     assert await answered(guard) == 503
     ended.set()
     assert await first == 200

@@ -1,4 +1,4 @@
-"""Work for a browser ends when the browser hangs up."""
+"""Work for a browser ends when the browser disconnects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCOPE = {"type": "http", "method": "POST", "path": "/", "headers": []}
 
 
 class Browser:
-    """Hangs up when it is told to."""
+    """A browser that disconnects on request."""
 
     def __init__(self) -> None:
         self.leaves = asyncio.Event()

@@ -9,9 +9,9 @@ vim.api.nvim_create_user_command("Gno", function(command)
 end, { nargs = "*", desc = "Search your documents as you type" })
 
 local links = {
-  GnoLink = { "follow", "Go where the link at the cursor leads" },
+  GnoLink = { "follow", "Follow the link at the cursor" },
   GnoBacklinks = { "backlinks", "Choose one of the links to this file" },
-  GnoMentions = { "mentions", "Choose one of the places that name this file without a link" },
+  GnoMentions = { "mentions", "Choose one of the places that mention this file without a link" },
 }
 for name, command in pairs(links) do
   vim.api.nvim_create_user_command(name, function()
@@ -21,4 +21,4 @@ end
 
 vim.api.nvim_create_user_command("GnoStatus", function()
   require("gno").status()
-end, { desc = "Say whether the index equals the disk" })
+end, { desc = "Show whether the index equals the disk" })

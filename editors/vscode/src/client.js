@@ -15,12 +15,12 @@ class Client {
   #gnoctl;
   #connecting;
 
-  /** `command`: how gnoctl is run. `index`: its name, or "" for the default one. */
+  /** `command`: the command that runs gnoctl. `index`: the name of the index, or "" for the default one. */
   constructor({ command, index }) {
     this.#gnoctl = { command, options: index ? ["--index", index] : [] };
   }
 
-  /** Return the result of one request. It is cancelled, also in the daemon, when `signal` is aborted. */
+  /** Return the result of one request. Aborting `signal` cancels it, in the daemon as well. */
   async request(method, params, signal) {
     const connection = await this.#connection();
     return connection.request(method, params, signal);

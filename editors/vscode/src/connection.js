@@ -17,7 +17,7 @@ class Connection {
     socket.on("error", () => {}); // "close" follows
   }
 
-  /** Return the result of a request. The daemon is asked to cancel it when `signal`, an AbortSignal, is aborted. */
+  /** Return the result of a request. Aborting `signal`, an AbortSignal, makes the daemon cancel it. */
   request(method, params, signal) {
     const id = ++this.#last;
     const cancel = () => this.#waiting.has(id) && this.#send({ method: "$/cancelRequest", params: { id } });
@@ -39,7 +39,7 @@ class Connection {
     this.#socket.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`, (error) => error && this.#fail());
   }
 
-  /** Take what arrived: parts of lines, and several lines. (node:readline would also end a line at U+2028.) */
+  /** Take the received bytes, which may be parts of lines or several lines. (node:readline would also end a line at U+2028.) */
   #read(text) {
     const lines = text.split("\n");
     lines[0] = this.#rest + lines[0];

@@ -99,7 +99,7 @@ class Extension {
     });
   }
 
-  /** Go where the link at the cursor leads: to a document and its heading, or to an address in the browser. */
+  /** Follow the link at the cursor: to a document and its heading, or to an address in the browser. */
   async follow() {
     await this.#softly(async () => {
       const { document, selection } = editor();
@@ -126,7 +126,7 @@ class Extension {
     await this.#choose("document.links", { direction: "in", limit: 1000 }, (found) => found.backlinks, "Links to");
   }
 
-  /** Choose one of the places that name this file without a link, and go there. */
+  /** Choose one of the places that mention this file without a link, and go there. */
   async mentions() {
     await this.#choose("links.mentions", { limit: 1000 }, (found) => found.mentions, "Mentions of");
   }
@@ -159,7 +159,7 @@ class Extension {
     await this.open({ ...place, line });
   }
 
-  /** Open the hit at its line: the file where it is text, else the text that the index has of it. */
+  /** Open the hit at its line: the file if it is text, else the indexed text. */
   async open(hit) {
     await this.#softly(async () => {
       const itself = words.isText(hit) && fs.existsSync(hit.source);
@@ -170,7 +170,7 @@ class Extension {
     });
   }
 
-  // The methods that VS Code expects of a provider of documents, and of a view.
+  // The methods that VS Code expects of a document provider and of a view.
 
   async provideTextDocumentContent(address) {
     return (await this.client.request("document.get", { ref: address.toString() })).text;
@@ -204,7 +204,7 @@ class Extension {
     });
   }
 
-  /** Do something that may fail, and report a failure without blocking. */
+  /** Run an action that may fail, and report a failure without blocking. */
   async #softly(task) {
     try {
       await task();

@@ -1,4 +1,4 @@
-// Links of a file: which one holds the cursor, and how the places that lead to a file are listed. Must not depend on VS Code.
+// Links of a file: find the link at the cursor, and list the places that link to a file. Must not depend on VS Code.
 "use strict";
 
 const { visible } = require("./words");
@@ -23,7 +23,7 @@ function linkAt(links, text, column) {
   return links.at(-1);
 }
 
-/** Return the line that a place of a fragment is at, from 1: a heading, else the text itself; 1 if it is not there. */
+/** Return the line of a fragment, from 1: of the heading, else of the text itself; 1 if it is missing. */
 function lineOf(text, fragment) {
   const name = fragment.replace(/^\^/, "").toLowerCase();
   const lines = text.toLowerCase().split("\n");
@@ -31,7 +31,7 @@ function lineOf(text, fragment) {
   return 1 + Math.max(heading >= 0 ? heading : lines.findIndex((line) => line.includes(name)), 0);
 }
 
-/** Tell whether a text may make the browser open an address. */
+/** Return whether a text may make the browser open an address. */
 const isWeb = (target) => /^(https?:\/\/|mailto:)/.test(target);
 
 /** Return a place for a list to choose from. */

@@ -12,14 +12,14 @@ class Live {
   #timer;
   #pending;
 
-  /** `show({ query, hits, message, result, busy })` is called with what to show; all but `query` and `hits` may be absent. */
+  /** `show({ query, hits, message, result, busy })` is called with the state to show; all fields but `query` and `hits` may be absent. */
   constructor(client, limit, show) {
     this.#client = client;
     this.#limit = limit;
     this.#show = show;
   }
 
-  /** Report the present content of the search field. */
+  /** Report the current content of the search field. */
   input(text) {
     const query = text.trim();
     if (query === this.#query) {

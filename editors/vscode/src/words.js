@@ -4,12 +4,12 @@
 const CONVERTED = new Set(["text/html", "text/csv", "text/tab-separated-values"]);
 const DATA = new Set(["application/json", "application/yaml", "application/toml"]);
 
-/** Return a text with nothing in it that changes how the rest reads: no controls, no changes of direction. */
+/** Return a text without control characters and changes of direction, which would change how the rest reads. */
 function visible(text) {
   return text.replace(/[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, (found) => (/\s/.test(found) ? " " : "\ufffd"));
 }
 
-/** Return the line of the snippet that has the first match. Marks count characters, and JavaScript halves of them. */
+/** Return the line of the snippet that has the first match. Marks count characters, JavaScript counts UTF-16 units. */
 function preview(hit) {
   const first = hit.marks.length ? hit.marks[0][0] : 0;
   const characters = Array.from(hit.snippet);
@@ -29,7 +29,7 @@ function also({ also: copies = [], also_left_out: more = 0 }) {
   return paths && `  also: ${paths}${more ? ` and ${more} more` : ""}`;
 }
 
-/** Say whether the file itself is text whose lines are those of the hit. */
+/** Return whether the file itself is text with the same lines as the hit. */
 function isText(hit) {
   return DATA.has(hit.mime) || (hit.mime.startsWith("text/") && !CONVERTED.has(hit.mime));
 }
@@ -38,7 +38,7 @@ function count(number, noun) {
   return `${number} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** Return the note to show beside the hits of a search: that the index is behind, and what was left out; "" if nothing. */
+/** Return the note beside the hits of a search: whether the index is behind, and what was left out; "" if there is none. */
 function remarks(result) {
   const { current, state } = result?.freshness ?? { current: true };
   return [...(current ? [] : [state]), ...(result?.notes ?? [])].join("; ");

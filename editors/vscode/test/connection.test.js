@@ -50,7 +50,7 @@ test("replies arrive in parts, together, and in any order", async (t) => {
 test("an aborted request is cancelled once, and one that has ended is not", async (t) => {
   const { connection, received, there } = await connected(t);
   const controllers = [1, 2, 3].map(() => new AbortController());
-  controllers[1].abort(); // before it is asked
+  controllers[1].abort(); // before it is sent
   const answers = controllers.map(({ signal }) => connection.request("search", {}, signal));
   controllers[0].abort();
   there.write(reply(3, "done"));
@@ -73,7 +73,7 @@ test("requests fail when the connection ends, and after that", async (t) => {
   await assert.rejects(connection.request("search", {}), /the connection to the daemon was lost/);
 });
 
-test("what is not a message ends the connection", async (t) => {
+test("bytes that are not a message end the connection", async (t) => {
   const { connection, there } = await connected(t);
   const waiting = assert.rejects(connection.request("search", {}), /the connection to the daemon was lost/);
   there.write("HTTP/1.1 400 Bad Request\n");

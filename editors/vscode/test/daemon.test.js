@@ -1,4 +1,4 @@
-// Against a real daemon. `GNO_TEST_NOTES` is a folder that is indexed already, and gnoctl is on the PATH
+// Tests against a real daemon. `GNO_TEST_NOTES` is an indexed folder, and gnoctl is on the PATH
 // (tests/editors/test_vscode_client.py prepares both).
 "use strict";
 
@@ -91,7 +91,7 @@ daemon("typing fills the quick pick, and choosing opens the file at the line", a
   assert.equal(item.label, "Harbour");
   assert.equal(item.description, "notes/harbour.md:9");
   assert.equal(item.detail, "Zürich ships a lantern to the lighthouse keeper.");
-  assert.equal(pick.title, undefined); // the file that cannot be read is left to the status
+  assert.equal(pick.title, undefined); // only the status mentions the unreadable file
   pick.type('lighthouse "lantern');
   await until(() => pick.title?.includes("a quotation mark is not closed"));
   assert.equal(pick.items.length, 1);
@@ -105,7 +105,7 @@ daemon("typing fills the quick pick, and choosing opens the file at the line", a
     },
   ]);
   assert.ok(!pick.visible);
-  // What was found stays in the view.
+  // The hits stay in the view.
   assert.deepEqual(told.view.provider.getChildren().map((hit) => hit.title), ["Harbour"]);
 });
 

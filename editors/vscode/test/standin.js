@@ -1,4 +1,4 @@
-// As much of VS Code's API as the extension uses, without a window; what would be shown is kept.
+// The part of VS Code's API that the extension uses, without a window. It records what would be shown.
 "use strict";
 
 const fs = require("node:fs");
@@ -21,7 +21,7 @@ class Uri {
   }
 }
 
-/** Return the stand-in, and what it was told: `shown`, `commands`, `picks`, `answers` (to give), `settings`. */
+/** Return the stand-in, and what it recorded: `shown`, `commands`, `picks`, `answers` (to give), `settings`. */
 function standIn(settings = {}) {
   const told = { shown: [], commands: {}, picks: [], providers: {}, opened: [], offered: [], settings };
 

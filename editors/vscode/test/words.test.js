@@ -23,7 +23,7 @@ test("marks count characters, not UTF-16 units", () => {
   assert.equal(words.preview(hit("🏮🏮🏮\nlantern\nend", [4, 11])), "lantern");
 });
 
-test("a file opens itself when it is text as it is", () => {
+test("a plain text file opens itself", () => {
   for (const mime of ["text/markdown", "text/x-python", "text/plain", "application/json", "application/yaml"]) {
     assert.ok(words.isText({ mime }), mime);
   }
@@ -32,7 +32,7 @@ test("a file opens itself when it is text as it is", () => {
   }
 });
 
-test("what the index lacks is said in the daemon's words, and then what was left out", () => {
+test("the note says in the daemon's words what the index lacks, then what was left out", () => {
   const behind = { current: false, state: "syncing: 1 file is not indexed yet" };
   assert.equal(words.remarks(undefined), "");
   assert.equal(words.remarks({ freshness: { current: true, state: "current", failed: 1 }, notes: [] }), "");
@@ -42,7 +42,7 @@ test("what the index lacks is said in the daemon's words, and then what was left
   );
 });
 
-test("the link that holds the cursor", () => {
+test("the link at the cursor", () => {
   const text = "See [[one|shown]], [two](two.md) and [[one]].";
   const found = ["one", "two.md", "one"].map((target, number) => ({ target, number }));
   const numbers = [...text].map((_, column) => linkAt(found, text, column).number).join("");

@@ -1,4 +1,5 @@
-"""`gnoctl completion`: completion with the Tab key; and Ctrl-G, which inserts a path that `gnoctl ui` found.
+"""`gnoctl completion`: completion with the Tab key, and Ctrl-G, which inserts a path that the user chose in `gnoctl
+ui`.
 
 Zsh and fish read completion scripts when Tab is pressed, so they get a file that they read when they start.
 """

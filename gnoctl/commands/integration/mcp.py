@@ -14,12 +14,12 @@ from gnoctl.command import Options, command
 from gnod.errors import Unavailable, UsageError
 from gnod.paths import check_socket_path
 
-# Agents have it in their settings, so it is not chosen anew at each start.
+# The port is fixed, because agents have it in their settings.
 DEFAULT_PORT = 4664
 
 
 class McpOptions(Options, frozen=True, kw_only=True):
-    all_tools: Annotated[bool, option("--all", "Offer the tools that few agents need, too")] = False
+    all_tools: Annotated[bool, option("--all", "Also offer the tools that few agents need")] = False
     http: Annotated[bool, option("--http", "Serve several agents at an address on this machine")] = False
     port: Annotated[
         Annotated[int, Meta(ge=1, le=65535)] | None,

@@ -42,8 +42,8 @@ def install(options: InstallOptions) -> int:
     Adds one entry to the settings of each detected agent and keeps everything else in them, comments included. A second
     run changes nothing. The agents: claude-code, claude-desktop, codex, copilot, cursor, gemini, vscode, windsurf, zed.
 
-    With --http, the agents share one bridge, which you keep running: `gnoctl mcp --http`. It takes 70 MB once instead
-    of for each agent. Claude Desktop only starts commands.
+    With --http, the agents share one bridge, which you keep running: `gnoctl mcp --http`. It takes 70 MB in total
+    instead of 70 MB for each agent. Claude Desktop only starts commands.
 
     Examples:
       gnoctl mcp install --dry-run

@@ -24,8 +24,8 @@ class SkillOptions(Options, frozen=True, kw_only=True):
 def install(options: SkillOptions) -> int:
     """Write instructions for AI agents: when to search with gno, how to cite, and what to remember.
 
-    Agents read such a skill when a task calls for it, also without the tools of `gnoctl mcp install`: it names the
-    commands, too. It goes to ~/.claude/skills for Claude Code, and to ~/.agents/skills for the others.
+    Agents read such a skill when a task calls for it, even without the tools of `gnoctl mcp install`, because it also
+    names the commands. It is stored in ~/.claude/skills for Claude Code, and in ~/.agents/skills for the others.
 
     Examples:
       gnoctl skill install --dry-run

@@ -1,4 +1,4 @@
-"""The commands of the memories, and reading the sessions of agents for them.
+"""The commands for memories, and the reader of agents' sessions.
 
-How memories are drawn is in `gnoctl.printing.memories`.
+`gnoctl.printing.memories` formats the memories.
 """

@@ -30,8 +30,8 @@ _TIMES = ", as 2026, 2026-05 or 2026-05-31"
 _SUPERSEDES = "Mark this older memory as superseded. Repeatable"
 
 Ids = Annotated[list[str], argument("ID", "A memory, as `gnoctl recall` and `gnoctl remember` print it")]
-ValidFrom = Annotated[str | None, option("--valid-from", f"Since when it is true{_TIMES}", "TIME")]
-ValidUntil = Annotated[str | None, option("--valid-until", f"Until when it is true{_TIMES}", "TIME")]
+ValidFrom = Annotated[str | None, option("--valid-from", f"True from this time{_TIMES}", "TIME")]
+ValidUntil = Annotated[str | None, option("--valid-until", f"True until this time{_TIMES}", "TIME")]
 Namespaces = Annotated[list[str], option("--namespace", "Only this namespace. Repeatable", "NAME")]
 
 
@@ -53,7 +53,7 @@ def remember(options: RememberOptions) -> None:
     """Store a memory, and print its id.
 
     Store one thing at a time: it is easier to find. The text is stored encrypted. Without TEXT, it is read from
-    standard input. A text such as "We used Postgres 14 until March 2026" says itself until when it is true.
+    standard input. gnod reads from a text such as "We used Postgres 14 until March 2026" how long it is true.
 
     Examples:
       gnoctl remember 'The staging database is restored from production every Monday' --topic staging --topic postgres

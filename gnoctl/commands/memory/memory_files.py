@@ -75,7 +75,7 @@ def _lines(daemon: Connection) -> Iterator[str]:
 
 
 class _Exported(wire.NewMemory, frozen=True, kw_only=True):
-    """A line of an export: a memory with its id and its links there."""
+    """A line of an export: a memory with its id and its links in the export."""
 
     id: str | None = None
     superseded_by: str | None = None
@@ -150,7 +150,7 @@ def _links(records: Sequence[_Exported]) -> dict[str, list[tuple[str, str]]]:
 
 
 def _link(daemon: Connection, links: list[tuple[str, str]], known: dict[str, wire.MemoryStoreResult]) -> None:
-    """Store the links whose ends are both known by their new ids, unless both existed before."""
+    """Store the links between memories that have new ids, unless both memories existed before."""
     for newer, older in ((known[newer], known[older]) for newer, older in links if newer in known and older in known):
         if not (newer.existed and older.existed) and newer.id != older.id:
             daemon.call("memory.update", wire.MemoryUpdateParams(id=newer.id, supersedes=[older.id]), wire.MemoryRecord)
@@ -161,7 +161,7 @@ def _in_words(imported: int, existed: int) -> str:
 
 
 def _read(name: str) -> list[_Exported]:
-    """Return the memories in the file, all of them checked. Raises UsageError, which names the line."""
+    """Check and return all memories in the file. Raises UsageError, which names the line."""
     data = sys.stdin.buffer.read() if name == "-" else Path(name).read_bytes()
     decoder = msgspec.json.Decoder(_Exported)
     records = []
@@ -234,7 +234,7 @@ def _modified(name: str) -> str | None:
 
 
 def _records(turns: Sequence[TranscriptTurn], namespace: str, otherwise: str) -> list[wire.NewMemory]:
-    """Return the memories to store. Their times are those of the turns, so importing them again changes nothing."""
+    """Return the memories to store. Each has the time of its turn, so importing them again changes nothing."""
     return [
         wire.NewMemory(
             text=part,
@@ -258,7 +258,7 @@ def _preview(turns: Sequence[TranscriptTurn], counts: RecordCounts) -> Iterator[
 
 
 def _left_out(counts: RecordCounts) -> list[str]:
-    """Return a sentence for each reason for which something was left out."""
+    """Return a sentence for each reason why something was left out."""
     reasons = (
         (counts.secret, "turn", "left out: they seem to contain a key, a token or a password"),
         (counts.repeated, "turn", "left out: the same text occurs before"),

@@ -1,4 +1,4 @@
-"""Read the turns of conversations from JSON Lines, as agents keep their sessions.
+"""Read the turns of conversations from JSON Lines, the format in which agents store their sessions.
 
 A line is recognised by its form: a role or a speaker beside a text, perhaps inside `message` or `payload`, with a time
 there or around it. The text is a string, or a list of blocks, of which only text is kept. Everything else is not a
@@ -32,7 +32,7 @@ _SPEAKERS = {
     **dict.fromkeys(("assistant", "model", "ai", "agent", "gpt", "bot"), "Assistant"),
 }
 _TEXT_BLOCKS = (None, "text", "input_text", "output_text")
-# Programs put such texts between the turns of a person.
+# Programs insert such texts between the turns of a person.
 _MACHINE_MADE = re.compile(r"\s*<([\w-]+)\b[^>]*>.*</\1>\s*\Z", re.DOTALL)
 _MAX_DEPTH = 4
 _LATEST_SECONDS = 1e11  # larger numbers are milliseconds
@@ -49,8 +49,8 @@ class TranscriptTurn(NamedTuple):
 
 class RecordCounts(msgspec.Struct, kw_only=True):
     """The numbers of records of each kind. `other`: lines, or parts of them, that are not turns. `broken`: lines that
-    are not JSON. `too_long`: lines. `secret`: turns that were left out. `repeated`: turns with the text of an earlier
-    one."""
+    are not JSON. `too_long`: lines over the limit. `secret`: turns that were left out. `repeated`: turns with the text
+    of an earlier one."""
 
     turns: int = 0
     other: int = 0
@@ -85,7 +85,7 @@ def read_turns(file: BinaryIO, counts: RecordCounts, limit: int | None = None) -
 
 
 def texts_of(turn: TranscriptTurn) -> list[str]:
-    """Return the text of a turn with its speaker; a very long one in parts, cut between paragraphs or words.
+    """Return the text of a turn with its speaker. A very long text is cut into parts, between paragraphs or words.
 
     >>> texts_of(TranscriptTurn("User", "Use tabs", None))
     ['User: Use tabs']
@@ -165,7 +165,7 @@ def _text(value: object, depth: int) -> str:
 
 
 def _valid(text: str) -> str:
-    """Return the text without halves of characters, which cannot be stored."""
+    """Return the text without lone surrogates, which cannot be stored."""
     return text.encode("utf-8", "ignore").decode()
 
 
@@ -215,14 +215,14 @@ _PLACEHOLDER = re.compile(
     r"[<{\[(*$%]|\.\.\.|x{3,}|pass(?:word)?\Z|secret\Z|your|example|changeme|redacted|none\Z|null\Z|true\Z|false\Z",
     re.IGNORECASE,
 )
-# The entropy of random Base64 and hexadecimal strings. Identifiers of words are below.
+# The entropy of random Base64 and hexadecimal strings. Identifiers made of words have less.
 _BITS_PER_CHARACTER = 3.3
 _MIN_DIGITS = 2
 
 
 def contains_secret(text: str) -> bool:
-    """Return whether something in the text looks like a key, a token or a password: a known form of one, a password
-    in an address, a random string after a word such as `token`.
+    """Return whether something in the text looks like a key, a token or a password: a known format, a password in an
+    address, or a random string after a word such as `token`.
 
     >>> contains_secret("export TOKEN=ghp_" + "a1" * 18), contains_secret("the token is rotated every month")
     (True, False)

@@ -65,7 +65,7 @@ def unlock(options: UnlockOptions) -> None:
 
 
 def _passphrase(status: MemoryStatusResult) -> str | None:
-    """Return the passphrase; None: the keyring or a file has the key, or the keyring is to store it. Raises
+    """Return the passphrase; None if the keyring or a file has the key, or if the keyring will store it. Raises
     UsageError."""
     if status.key in ("keyring", "file"):
         return None
@@ -93,9 +93,9 @@ def change_passphrase(options: PassphraseOptions) -> None:
     this order. With --keyring, the system keyring stores the key, and with --key-file a file; then no passphrase is
     needed. Any other place deletes the file.
 
-    The key itself does not change: an older backup opens with the passphrase of its time, or with the key that the
-    keyring or the file had then. A passphrase works on any machine, a keyring only on this one. Whoever can read your
-    files can read the key file, and with it the memories.
+    The key itself does not change: an older backup opens with the passphrase that was set then, or with the key that
+    the keyring or the file had then. A passphrase works on any machine, a keyring only on this one. Whoever can read
+    your files can read the key file, and with it the memories.
 
     Examples:
       gnoctl memory passphrase
@@ -103,7 +103,7 @@ def change_passphrase(options: PassphraseOptions) -> None:
       gnoctl memory passphrase --key-file
     """
     if options.keyring and options.key_file:
-        raise UsageError("--keyring and --key-file are two places: give one")
+        raise UsageError("--keyring and --key-file cannot be used together: choose one")
     with options.connect() as daemon:
         status = daemon.call("memory.status", NoParams(), MemoryStatusResult)
         if status.key is None:

@@ -1,2 +1,1 @@
-"""From the text of a document to HTML that is safe to show. Must not depend on the daemon or requests; imported on
-first use."""
+"""Turn the text of a document into safe HTML. Must not depend on the daemon or requests; imported on first use."""

@@ -1,7 +1,7 @@
-"""A base of Obsidian as tables: the notes that its views select, as far as their filters are plain.
+"""Show a base of Obsidian as tables of the notes that its views select, if the filters are simple enough.
 
-Filters are expressions of JavaScript's kind. Here they are read as those of Python, whose parser builds a tree; only
-the nodes that are known here are followed, and nothing is run. Whatever else a filter has makes it not plain.
+Filters are expressions similar to JavaScript. Python's parser builds a tree of them; only known nodes are evaluated,
+and nothing is executed. Any other node makes the filter not plain.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_LISTED = 5_000
 _MAX_CHARACTERS = 20_000
 _MAX_EXPRESSION = 1_000
 _MOST_ROWS = 200
-_MAX_DEPTH = 20  # of lists and filters in each other
+_MAX_DEPTH = 20  # of nested lists and filters
 _QUOTED = re.compile(r""""[^"\n]*"|'[^'\n]*'""")
 _OPERATORS = ((r"&&", " and "), (r"\|\|", " or "), (r"!(?!=)", " not "))
 _CONSTANTS: dict[str, object] = {"true": True, "false": False, "null": None}
@@ -34,17 +34,17 @@ _Filter = Callable[["_Row"], bool]
 
 
 class _NotPlain(Exception):
-    """A base that has more than is read here."""
+    """The base contains something that is not supported here."""
 
 
 class _Row(NamedTuple):
-    """A document. `this`: the path of the one that the base is shown in."""
+    """A document. `this`: the path of the document that shows the base."""
 
     document: DocumentEntry
     this: str
 
     def named(self, name: str) -> object:
-        """Return the property of a note, without regard to case."""
+        """Return the property of a note, ignoring case."""
         metadata = self.document.metadata or {}
         return metadata.get(name, next((v for k, v in metadata.items() if k.lower() == name.lower()), None))
 
@@ -66,8 +66,8 @@ class _Row(NamedTuple):
 
 
 def tables(text: str, listed: Sequence[DocumentEntry], *, this: str = "", view: str = "") -> str | None:
-    """Return the views of a base as HTML that is safe, or the one that is named; None: none of them is plain, or no
-    documents are known."""
+    """Return the views of a base, or the named one, as safe HTML; None if no view is plain, or if no documents are
+    known."""
     base = _loaded(text) if listed else {}
     views = base.get("views")
     if not isinstance(views, list) or not all(isinstance(each, dict) for each in views):
@@ -97,7 +97,7 @@ def _loaded(text: str) -> Mapping[str, Any]:
 def _view(
     base: Mapping[str, Any], view: Mapping[str, Any], rows: Sequence[_Row], *, is_open: bool, is_cut: bool
 ) -> str | None:
-    """Return one view, a table whatever its type is; None: its filters are not plain."""
+    """Return one view, always as a table; None if its filters are not plain."""
     try:
         passes = [_filter(each) for each in (base.get("filters"), view.get("filters")) if each]
         found = [row for row in rows if all(each(row) for each in passes)]
@@ -173,7 +173,7 @@ def _filter(written: object, depth: int = 0) -> _Filter:
 
 
 def _value(text: str) -> Callable[[_Row], object]:
-    """Return what computes an expression. Raises _NotPlain."""
+    """Return a function that computes an expression. Raises _NotPlain."""
     if len(text) > _MAX_EXPRESSION:
         raise _NotPlain
     try:

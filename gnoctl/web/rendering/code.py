@@ -1,5 +1,5 @@
-"""Colour source code by classes of the page's style sheet: an inline style would be refused. The classes are the short
-ones of Pygments."""
+"""Colour source code with classes of the page's style sheet, because the page's policy refuses inline styles. The
+classes are the short names of Pygments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 # Longer texts and longer lines (minified code) stay plain.
 MAX_CHARACTERS = 150_000
 MAX_LINE = 2_000
-# Nobody reads further, and the browser would be busy for seconds.
+# Longer lines are cut: nobody reads further, and the browser would be busy for seconds.
 SHOWN_OF_LINE = 20_000
 
 CLASSES = frozenset(filter(None, STANDARD_TYPES.values()))
@@ -59,8 +59,7 @@ def plain(line: str) -> str:
 
 
 def numbered(lines: Sequence[str], numbers: Sequence[int], kind: str, start: int | None = None) -> str:
-    """Return lines of HTML as a block whose lines have numbers. `start`: the line of the block, by default the first
-    of these."""
+    """Return lines of HTML as a block with line numbers. `start`: the line of the block; default: the first number."""
     rows = (
         f'<span class="line" data-line="{number}">{line}\n</span>' for number, line in zip(numbers, lines, strict=True)
     )

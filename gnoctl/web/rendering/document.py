@@ -1,4 +1,5 @@
-"""Which form a document is shown in, and one part of it as HTML. Rows of a table are not read as Markdown."""
+"""Choose the form in which a document is shown, and render one part of it as HTML. Rows of a table are not parsed as
+Markdown."""
 
 from __future__ import annotations
 
@@ -57,7 +58,8 @@ class OutlineEntry(msgspec.Struct, frozen=True, kw_only=True):
 class Rendered(msgspec.Struct, frozen=True, kw_only=True):
     """Lines `start` to `end` of a document.
 
-    The other fields are of the whole document. `parts`: the first line of each part, and how many rows it may take.
+    The other fields describe the whole document. `parts`: the first line of each part, and its estimated number of
+    rows.
     """
 
     kind: Kind
@@ -71,8 +73,7 @@ class Rendered(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Rendering:
-    """Renders one `document`, which is complete, with its locations. `listed`: the documents of its collection, for a
-    base."""
+    """Renders one complete `document` with its locations. `listed`: the documents of its collection, for a base."""
 
     def __init__(self, document: DocumentText, listed: Sequence[DocumentEntry] = ()) -> None:
         self.document = msgspec.structs.replace(document, text="")
@@ -89,7 +90,7 @@ class Rendering:
             "notes" if is_note else "conversation" if document.mime == _CONVERSATION else "plain"
         )
         self.is_linked = self._is_markdown and "[" in document.text
-        """Whether it may have links to other documents."""
+        """Whether the document may have links to other documents."""
         is_base = document.path.lower().endswith(bases.EXTENSION)
         self._tables = bases.tables(document.text, listed, this=document.path) if is_base else None
 
@@ -107,9 +108,9 @@ class Rendering:
         alone: bool = False,
         has_html: bool = True,
     ) -> Rendered:
-        """Return the part that contains a line of the source. `links`: those of the document that are in the index;
-        `embedded`: the notes that the part embeds, by what is written. `alone`: without what is of the whole document.
-        `has_html`: false for a document that is shown as pages."""
+        """Return the part that contains a line of the source. `links`: the document's links into the index; `embedded`:
+        the notes that the part embeds, by the text of the embed. `alone`: without the fields that describe the whole
+        document. `has_html`: false for a document that is shown as pages."""
         part = self._part(line)
         html = self._tables or self._html(part, self._links(links, embedded or {})) if has_html else ""
         rendered = Rendered(
@@ -131,7 +132,7 @@ class Rendering:
         }
 
     def _rows(self, part: DocumentPart) -> int:
-        """Return about how many rows a screen needs for a part."""
+        """Return about how many rows a part takes on the screen."""
         lines = self._lines[part.start : part.end]
         return sum(1 + min(len(line), code.SHOWN_OF_LINE) // _ROW_CHARACTERS for line in lines)
 
@@ -162,14 +163,14 @@ class Rendering:
         return code.numbered(self._coloured(part), numbers, self.kind)
 
     def _coloured(self, part: DocumentPart) -> list[str]:
-        """Colours depend on what is above, so a text that is not too long is coloured from its beginning."""
+        """Colours depend on the text above, so a text that is not too long is coloured from its beginning."""
         above = self._lines[: part.end]
         if self._lexer is not None and sum(map(len, above)) <= code.MAX_CHARACTERS:
             return code.coloured(above, self._lexer)[part.start :]
         return code.coloured(self._lines[part.start : part.end], self._lexer)
 
     def _markdown(self, part: DocumentPart, links: PageLinks, inserts: Inserts) -> str:
-        """Render what is between two locations by itself, below the name of the first."""
+        """Render the text between two locations separately, below the name of the first location."""
         out, lead = [], part.lead
         start = part.start
         if start == 0 and (end := embeds.frontmatter_end(self._lines)):
@@ -204,7 +205,8 @@ class Rendering:
         return markdown.render("\n".join([text, *defined]), line_of, links, inserts, self._syntax)
 
     def _defined_elsewhere(self, text: str) -> list[str]:
-        """Return the definitions of footnotes and addresses that a part of a long document names and does not have."""
+        """Return the definitions of footnotes and addresses that a part of a long document uses but does not
+        contain."""
         if len(self._parts) == 1:
             return []
         here = {match[1] for line in text.split("\n") if (match := _DEFINITION.match(line))}
@@ -231,7 +233,7 @@ class Rendering:
         ]
 
     def _number(self, line: int) -> int:
-        """Return the line of the source, from 1, of a line of the text, from 0."""
+        """Return the line of the source, from 1, for a line of the text, from 0."""
         return source_line(self.document.line_map, line + 1)
 
     def _numbers(self, start: int, end: int) -> list[int]:
@@ -243,7 +245,7 @@ def _kind(converter: str) -> Kind:
 
 
 def _page_lines(starts: Sequence[tuple[int, int]]) -> list[int]:
-    """Return the first line of each page; one without text has that of the next."""
+    """Return the first line of each page. A page without text gets the line of the next page."""
     lines: list[int] = []
     for page, line in starts:
         lines += [line] * (page - len(lines))
@@ -251,8 +253,8 @@ def _page_lines(starts: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _table(head: str | None, rows: Sequence[str], numbers: Sequence[int], head_line: int | None = None) -> str:
-    """Return rows of Markdown, one per line, with their line numbers, under the `head`, which has a number where it is
-    not repeated."""
+    """Return rows of Markdown, one per line, with their line numbers, under the `head`, which has a number unless it is
+    repeated."""
     body = "".join(_row(row, "td", number) for row, number in zip(rows, numbers, strict=True))
     top = "" if head is None else f"<thead>{_row(head, 'th', head_line)}</thead>"
     return f"<table>{top}<tbody>{body}</tbody></table>"

@@ -1,4 +1,5 @@
-"""Notes that are shown in others: which lines an embed means, and the box that they are shown in. Reads nothing."""
+"""Notes that are embedded in others: find the lines that an embed means, and draw the box that shows them. Reads
+nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ _ITEM = re.compile(r"(?P<indent>\s*)(?:[-*+]|\d{1,9}[.)])\s")
 
 
 class EmbeddedNote(NamedTuple):
-    """A note as another one embeds it. `links`: those in it; `embeds`: what it embeds itself, by what is written;
+    """An embedded note. `links`: the links in it; `embeds`: the notes that it embeds itself, by the text of the embed;
     `listed`: the documents of its collection, for a base."""
 
     link: DocumentLink
@@ -32,7 +33,7 @@ class EmbeddedNote(NamedTuple):
 
 
 def is_embedded(link: DocumentLink) -> bool:
-    """Tell whether a link is an embed that a box can show."""
+    """Return whether a link is an embed that a box can show."""
     return link.kind == "embed" and link.to is not None and link.to.lower().endswith(_EXTENSIONS)
 
 
@@ -43,7 +44,7 @@ def shown_lines(document: DocumentText, link: DocumentLink) -> tuple[int, int]:
 
 
 def boxes(embeds: Mapping[str, EmbeddedNote], this: str) -> dict[str, str]:
-    """Return the boxes of embedded notes as HTML that is safe. `this`: the path of the document that embeds them."""
+    """Return the boxes of embedded notes as safe HTML. `this`: the path of the document that embeds them."""
     return {target: _box(note, this) for target, note in embeds.items()}
 
 
@@ -83,7 +84,7 @@ def _lines(document: DocumentText) -> list[str]:
 
 
 def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -> tuple[int, int, bool]:
-    """Return the first line that an embed shows and the end, from 0, and whether the note has more."""
+    """Return the first line that an embed shows and the end, from 0, and whether the note continues."""
     if not link.fragment or link.to_line is None:
         start, end = frontmatter_end(lines), len(lines)
     else:
@@ -98,14 +99,14 @@ def _section(lines: Sequence[str], document: DocumentText, link: DocumentLink) -
 
 
 def _below_heading(lines: Sequence[str], at: int) -> tuple[int, int]:
-    """Return a heading with what is below it."""
+    """Return the range of a heading with the text below it."""
     levels = {line: level for line, level, _ in parts.headings(lines) if line >= at}
     own = levels.pop(at, 0)
     return at, next((line for line, level in levels.items() if level <= own), len(lines))
 
 
 def _block(lines: Sequence[str], at: int) -> tuple[int, int]:
-    """Return the paragraph, or the item of a list, whose name is in a line. A name alone is that of the block above."""
+    """Return the paragraph or list item whose name is in a line. A name on its own line belongs to the block above."""
     if lines[at].lstrip().startswith("^"):
         at = next((number for number in range(at - 1, -1, -1) if lines[number].strip()), at)
     start = at

@@ -1,4 +1,4 @@
-"""Where the links and pictures of a document may lead: to other documents, or out of the page when they are clicked."""
+"""Decide where the links and pictures of a document may lead: to other documents, or out of the page on a click."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ANCHOR = "doc-"
 class PageLinks(NamedTuple):
     """The links of one document.
 
-    `path` is relative to the collection, with slashes. `targets`: links that are paths, by what is written, as the
-    index resolves them; `names`: wikilinks; `embeds`: embedded notes as HTML that is safe, by what is written.
+    `path` is relative to the collection, with slashes. `targets`: links that are paths, by their text, as the index
+    resolves them; `names`: wikilinks; `embeds`: embedded notes as safe HTML, by their text.
     """
 
     collection: str
@@ -38,7 +38,7 @@ class PageLinks(NamedTuple):
     embeds: Mapping[str, str] = {}
 
     def address(self, link: str) -> str | None:
-        """Return what a link becomes; None: it leads nowhere.
+        """Return the address for a link; None if it leads nowhere.
 
         >>> links = PageLinks("notes", "a/b.md")
         >>> links.address("../c%20d.md#top"), links.address("https://example.org"), links.address("javascript:alert(1)")
@@ -63,7 +63,7 @@ class PageLinks(NamedTuple):
         return None if link.startswith("#") else self.targets.get(unquote(link))
 
     def picture(self, source: str) -> str | None:
-        """Return the address of a picture of the collection; None for all others, which are not loaded. `source`: an
+        """Return the address of a picture in the collection; None for all others, which are not loaded. `source`: an
         address, or `[[name]]`."""
         is_embed = source.startswith("[[") and source.endswith("]]")
         target = source[2:-2] if is_embed else _IGNORED.sub("", source)
@@ -106,7 +106,7 @@ def links_of(
 
 
 def uri_of(link: DocumentLink) -> str | None:
-    """Return the document that a link leads to, with the line; None: it leads to none."""
+    """Return the document that a link leads to, with the line; None if it leads to none."""
     return f"{link.to}#L{link.to_line}" if link.to and link.to_line else link.to
 
 
@@ -117,7 +117,7 @@ def why_nowhere(link: DocumentLink) -> str:
 
 
 def _meant(target: str) -> str:
-    """Return what a target in Markdown says, without its escapes."""
+    """Return a link target of Markdown without its escapes."""
     return unquote(html.unescape(_ESCAPE.sub(r"\1", target)))
 
 

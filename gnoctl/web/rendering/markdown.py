@@ -1,4 +1,5 @@
-"""Render Markdown, with the line of the source on each block. The result is not safe yet: `sanitising` makes it so."""
+"""Render Markdown, with the line of the source on each block. The result is not safe yet: `sanitising` makes it
+safe."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ from gnoctl.web.rendering.links import PageLinks, is_external, is_picture, uri_o
 from gnoctl.web.rendering.sanitising import Inserts
 from gnoctl.web.rendering.vault_syntax import vault_syntax
 
-# A longer line may take seconds: each bracket may begin a link, whose end is searched.
+# A longer line may take seconds: each bracket may begin a link, and the parser searches its end.
 _MAX_LINE = 50_000
 _MAX_BRACKETS = 8_000
 
@@ -36,7 +37,7 @@ _ALT = re.compile(r"\balt\s*=\s*(?P<mark>[\"'])(?P<alt>[^<>\"']*)(?P=mark)", re.
 _NOT_LOADED = "Picture of the web, not loaded"
 _OF_A_TOOL = re.compile(r"(?:tool|output)\b")
 _SIZE = re.compile(r"(?P<width>\d{1,4})(?:x(?P<height>\d{1,4}))?")
-# Captions of sources that a program would draw or answer. The page shows the source.
+# Captions for code that another program would draw or answer. The page shows the source.
 _DRAWN = {
     "mermaid": "Mermaid diagram, as its source",
     "dataview": "Dataview query, which Obsidian answers",
@@ -47,20 +48,20 @@ _DRAWN = {
 
 _dollars = math_inline_dollar(allow_space=False, allow_digits=False, allow_double=True)
 Syntax = Literal["notes", "plain", "conversation"]
-"""Notes may have the syntax of programs for notes. In conversations, HTML is text, and what tools did is folded."""
+"""Notes may use the syntax of note-taking programs. In conversations, HTML is text, and calls of tools are folded."""
 LineOf = Callable[[int], int]
 """Maps a line of the rendered text, from 0, to the line of the source."""
 
 
 def render(text: str, line_of: LineOf, links: PageLinks, inserts: Inserts, syntax: Syntax = "notes") -> str:
-    """Return HTML in which marks of `inserts` stand for what is safe already."""
+    """Return HTML in which marks of `inserts` represent parts that are already safe."""
     parser = _PARSERS[syntax]
     last = line_of(0)
     environment = {"wikilinks": links.names, "embeds": links.embeds, "inserts": inserts, "docId": last}
     environment["line_of"] = line_of
     tokens = parser.parse(text, environment)
     for number, token in enumerate(tokens):
-        # The page looks for a line in the order of the blocks, and footnotes are moved to the end.
+        # The page searches lines in the order of the blocks, but footnotes are moved to the end.
         if token.map is not None and token.nesting >= 0 and (line := line_of(token.map[0])) >= last:
             token.attrSet("data-line", str(line))
             last = line
@@ -79,18 +80,18 @@ def render(text: str, line_of: LineOf, links: PageLinks, inserts: Inserts, synta
 
 
 def is_too_much(text: str) -> bool:
-    """Tell whether a text would take too long."""
+    """Return whether a text would take too long."""
     return text.count("[") > _MAX_BRACKETS or max(map(len, text.split("\n"))) > _MAX_LINE
 
 
 def _is_embed(token: Token) -> bool:
-    """Tell whether a paragraph has embedded notes only: these are blocks."""
+    """Return whether a paragraph has only embedded notes, which are blocks."""
     children = [child for child in token.children or () if child.content.strip(" ")]
     return bool(children) and all(child.type == "embed" for child in children)
 
 
 def _mark(token: Token, links: PageLinks) -> None:
-    """Open a link to elsewhere in a new tab, and say why one leads nowhere."""
+    """Open external links in a new tab, and say why a link leads nowhere."""
     address = str(token.attrGet("href"))
     known = links.known(address)
     if is_external(address):
@@ -101,20 +102,20 @@ def _mark(token: Token, links: PageLinks) -> None:
 
 
 def _not_loaded(image: re.Match[str]) -> str:
-    """Return the note in the place of a picture of the web in HTML. It may be in a link."""
+    """Return the note that replaces a picture of the web in HTML. The picture may be in a link."""
     alt = _ALT.search(image[0])
     address = escape(html.unescape(image["address"]))
     return f'<span class="remote" title="{address}">{_NOT_LOADED}: {alt["alt"] if alt else address}</span>'
 
 
 def _align(token: Token) -> None:
-    """A class instead of a style, which the page's policy refuses."""
+    """Replace the style by a class, because the page's policy refuses inline styles."""
     if match := _ALIGNMENT.search(str(token.attrs.pop("style", ""))):
         token.attrSet("class", match[1])
 
 
 def _slug(title: str) -> str:
-    """Return the anchor of a heading, as GitHub makes it."""
+    """Return the anchor of a heading in GitHub's format."""
     return _SLUG.sub("", title.strip().lower()).replace(" ", "-")
 
 
@@ -131,7 +132,7 @@ def _fence(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env
 
 
 def _folded(renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:
-    """Fold what a tool was given, and what it answered."""
+    """Fold the input and the output of a tool."""
     block, label = _fence(renderer, tokens, index, options, environment), tokens[index].info.strip()
     if not _OF_A_TOOL.match(label):
         return block
@@ -139,7 +140,7 @@ def _folded(renderer: Any, tokens: Sequence[Token], index: int, options: Any, en
 
 
 def _numbered(lines: list[str], token: Token, line_of: LineOf) -> str:
-    """Return code whose lines can be found. In a footnote, which is elsewhere, they have no numbers."""
+    """Return code with line numbers. In a footnote, which is moved, lines have no numbers."""
     if token.attrGet("data-line") is None or token.map is None:
         return f'<pre class="code"><code>{chr(10).join(lines)}\n</code></pre>\n'
     first = token.map[0] + (token.type == "fence")
@@ -147,7 +148,8 @@ def _numbered(lines: list[str], token: Token, line_of: LineOf) -> str:
 
 
 def _math_inline(state: StateInline, silent: bool) -> bool:
-    """Read a formula between dollars. The plugin takes the last character for the one before the first, so add one."""
+    """Read a formula between dollar signs. At the start of a text, the plugin reads the last character as the previous
+    one, so append a character."""
     written = state.src
     state.src = written if state.pos else f"{written}\n"
     try:
@@ -165,7 +167,7 @@ def _math(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, en
 
 
 def _image(renderer: Any, tokens: Sequence[Token], index: int, options: Any, environment: Any) -> str:
-    """A picture elsewhere is shown as its address: nothing is loaded from there."""
+    """Show an external picture as its address: the page loads nothing from there."""
     token = tokens[index]
     source = str(token.attrGet("src") or "")
     alt = renderer.renderInlineAsText(token.children or [], options, environment)
@@ -176,7 +178,7 @@ def _image(renderer: Any, tokens: Sequence[Token], index: int, options: Any, env
 
 
 def _picture(source: str, alt: str, title: str = "") -> str:
-    """Return a picture of the collection. As Obsidian has it, the last part of `alt` may be its size: `mast|100`."""
+    """Return a picture of the collection. As in Obsidian, the last part of `alt` may be its size: `mast|100`."""
     name, _, last = alt.rpartition("|")
     match = _SIZE.fullmatch(last.strip())
     sides = "" if match is None else "".join(f' {side}="{value}"' for side, value in match.groupdict().items() if value)
@@ -186,7 +188,8 @@ def _picture(source: str, alt: str, title: str = "") -> str:
 
 
 def _wikilink(state: StateInline, silent: bool) -> bool:
-    """Read a wikilink that is in the index, or a picture. Two brackets may mean anything else, so others stay text."""
+    """Read a wikilink to a document in the index, or to a picture. Other double brackets may mean anything, so they
+    stay text."""
     match = _WIKILINK.match(state.src, state.pos)
     if match is None:
         return False
@@ -225,7 +228,7 @@ def _push_link(state: StateInline, uri: str | None, why: str, shown: str) -> Non
 
 
 def _embed(_renderer: Any, tokens: Sequence[Token], index: int, _options: Any, environment: Any) -> str:
-    """Show an embedded note, or a link to it where the part would have too many."""
+    """Show an embedded note, or a link to it if the part would have too many."""
     token, inserts = tokens[index], environment["inserts"]
     if inserts.has_room_for(token.content):
         return str(inserts.put(token.content))

@@ -17,8 +17,8 @@ _CLOSING = re.compile(r"(?:\A|[ \t])#+\Z")
 
 
 class DocumentPart(NamedTuple):
-    """Lines `start` to `end` (exclusive, from 0). `lead`: earlier lines that they need: an open fence, the head of a
-    table."""
+    """Lines `start` to `end` (exclusive, from 0). `lead`: earlier lines that these lines need: an open fence, or the
+    head of a table."""
 
     start: int
     end: int
@@ -45,12 +45,12 @@ class _Fences:
 
 
 def split(lines: Sequence[str], *, markdown: bool) -> Iterator[DocumentPart]:
-    """Yield the parts of a text, which are the same however often it is split."""
+    """Yield the parts of a text. The result is always the same for the same text."""
     fences = _Fences()
     start, characters = 0, 0
     lead: tuple[str, ...] = ()
     for number, line in enumerate(lines):
-        # Before this line is taken, note the fence that is open here: a new part continues it.
+        # Note the fence that is open before this line: a new part continues it.
         fullness = max((number - start) / PART_LINES, characters / PART_CHARACTERS)
         if fullness >= 1 and (fullness >= 2 or _is_good_end(lines, number, fences, markdown=markdown)):
             yield DocumentPart(start, number, lead)
@@ -64,7 +64,7 @@ def split(lines: Sequence[str], *, markdown: bool) -> Iterator[DocumentPart]:
 
 
 def headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
-    """Yield the line of each heading, from 0, its level, of which 1 is the highest, and its title."""
+    """Yield the line of each heading, from 0, its level (1 is the highest), and its title."""
     fences = _Fences()
     for number, line in enumerate(lines):
         if not fences.take(line) and line.lstrip(" ").startswith("#") and (match := _HEADING.match(line)):
@@ -72,7 +72,7 @@ def headings(lines: Sequence[str]) -> Iterator[tuple[int, int, str]]:
 
 
 def _is_good_end(lines: Sequence[str], number: int, fences: _Fences, *, markdown: bool) -> bool:
-    """Tell whether a new block begins at a line."""
+    """Return whether a new block begins at a line."""
     if not markdown:
         return True
     return fences.opening is None and not lines[number - 1].strip() and not lines[number].startswith((" ", "\t"))

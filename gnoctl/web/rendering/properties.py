@@ -1,6 +1,6 @@
-"""The properties of a note, those of its frontmatter, as a folded table whose values lead to searches and documents.
+"""The properties in the frontmatter of a note, as a folded table whose values link to searches and documents.
 
-In the values, links are the names of what they lead to: the daemon has read them.
+In the values, the daemon has already replaced links by the names of their targets.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _MAX_CHARACTERS = 1_000  # of one value
 _FIELD = re.compile(r"[^\W\d_][\w.-]{1,63}")  # a name that queries can have
 _TAGS = ("tag", "tags")
 _KEY = re.compile(r"""["']?(?P<name>[^:]{1,200}?)["']?\s*:""")
-_INSIDE = ("", " ", "\t", "-", "#", "]", "}")  # how lines begin that are a part of the one above, or a comment
+_INSIDE = ("", " ", "\t", "-", "#", "]", "}")  # the beginnings of lines that continue the one above, and of comments
 
 
 def table(metadata: Mapping[str, object], lines: Sequence[str], numbers: Sequence[int], links: PageLinks) -> str:
-    """Return safe HTML. `lines`: those of the frontmatter, `numbers`: theirs in the source. The table has its own
-    direction, because the first letter of the text decides that of the note."""
+    """Return safe HTML. `lines`: the lines of the frontmatter, `numbers`: their numbers in the source. The table has
+    its own text direction, because the first letter of the text decides the direction of the note."""
     addresses = _addresses(links)
     rows = [_row(name, value, numbers[_line(name, lines)], addresses) for name, value in metadata.items()]
     rows += [
@@ -38,13 +38,13 @@ def table(metadata: Mapping[str, object], lines: Sequence[str], numbers: Sequenc
 
 
 def _line(name: str, lines: Sequence[str]) -> int:
-    """Return the place of the line that a property begins in."""
+    """Return the index of the line where a property begins."""
     begin = re.compile(rf"""\s*["']?{re.escape(name)}["']?\s*[:=]""")
     return next((at for at, line in enumerate(lines) if begin.match(line)), 0)
 
 
 def _unread(metadata: Mapping[str, object], lines: Sequence[str]) -> list[int]:
-    """Return the places of lines of YAML that are not valid, and so not in the metadata."""
+    """Return the indices of invalid YAML lines, which are not in the metadata."""
     if not lines[0].startswith("---"):
         return []
     names = {name.lower() for name in metadata}
@@ -58,7 +58,7 @@ def _row(name: str, value: object, line: int, addresses: Mapping[str, str]) -> s
 
 
 def _addresses(links: PageLinks) -> dict[str, str]:
-    """Return the addresses of the documents that properties link to, by their names."""
+    """Return the addresses of the documents that the properties link to, by name."""
     found = {}
     for target, link in links.names.items():
         if link.kind == "property" and (address := links.address(uri_of(link) or "")):
@@ -78,7 +78,7 @@ def _flat(value: object) -> Iterator[object]:
 
 
 def plain_text(value: object) -> str:
-    """Return a value as a text.
+    """Return a value as text.
 
     >>> plain_text(["Books", True, 7]), plain_text(None)
     ('Books, true, 7', '')
@@ -97,7 +97,7 @@ def _value(name: str, text: str, addresses: Mapping[str, str]) -> str:
 
 
 def _search(name: str, value: str, shown: str) -> str:
-    """Return a link to the documents with this value; "" if no query can ask for it."""
+    """Return a link to the documents with this value; "" if no query can find them."""
     query = f'{name}:"{value}"'
     if name.lower() in _TAGS:
         address = f"tag={quote(value.lstrip('#'), safe='')}"

@@ -1,7 +1,7 @@
-"""What of the HTML that a document made remains: nothing that runs, loads, or looks like a part of the page.
+"""Sanitise the HTML of a document: nothing remains that runs, loads, or looks like a part of the page.
 
-Mathematics and embedded notes are safe already, and would not remain: a mark stands for each of these inserts. No
-document can write a mark, since it has a random number.
+Mathematics and embedded notes are already safe, but would be removed, so a mark represents each of these inserts. No
+document can write a mark, because it contains a random number.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _CLASSES = CLASSES | SYNTAX_CLASSES | set(_CLASS_NAMES.split())
 
 
 def sanitised(html: str, links: PageLinks, *, is_embedded: bool = False) -> str:
-    """Return `html` without all that is not allowed, its links resolved. What is embedded in another document has
-    neither lines nor anchors."""
+    """Return `html` with only what is allowed, and with its links resolved. Embedded notes have neither line numbers
+    nor anchors."""
 
     def kept(_tag: str, name: str, value: str) -> str | None:
         if is_embedded and name in ("data-line", "id"):
@@ -103,17 +103,17 @@ class Inserts:
         self._room = _MAX_EMBEDDED
 
     def put(self, html: str) -> str:
-        """Return the mark that stands for safe HTML."""
+        """Return the mark that represents this safe HTML."""
         self._parts.append(html)
         return f"{self._secret}-{len(self._parts) - 1}-"
 
     def has_room_for(self, html: str) -> bool:
-        """Tell whether a box may be shown: each of many embeds shows the whole text again."""
+        """Return whether a box may be shown: each of many embeds shows the whole text again."""
         self._room -= len(html)
         return self._room >= 0
 
     def math(self, formula: str, *, is_block: bool) -> str:
-        """Return the mark of a formula of LaTeX as MathML. One that cannot be read is shown as it is written."""
+        """Return the mark of a LaTeX formula as MathML. A formula that cannot be read appears as written."""
         self._formulas += 1
         made = _mathml(formula, is_block=is_block) if self._formulas <= _MAX_FORMULAS else None
         return f"<code>{escape(formula)}</code>" if made is None else self.put(made)
@@ -130,6 +130,6 @@ def _mathml(formula: str, *, is_block: bool) -> str | None:
         return None
     try:
         made = convert(formula.strip(), display="block" if is_block else "inline")
-    except Exception:  # it raises errors of many kinds for what it does not know
+    except Exception:  # it raises many kinds of errors for unknown input
         return None
     return nh3.clean(made, tags=set(_NAMES_OF_MATHML.split()), attributes=_MATHML_ATTRIBUTES, link_rel=None)

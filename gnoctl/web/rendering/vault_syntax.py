@@ -1,6 +1,6 @@
-"""What Obsidian, Logseq and GitHub write beyond CommonMark, as rules of markdown-it: what its plugins do not have.
+"""Rules of markdown-it for the syntax of Obsidian, Logseq and GitHub that neither CommonMark nor its plugins have.
 
-The rules leave the lines of blocks as they are, so that each block still knows its source.
+The rules do not change the lines of blocks, so each block still knows its source.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ _MARKER = re.compile(r"(?P<state>TODO|DOING|NOW|LATER|WAITING|DONE|CANCELL?ED)[ 
 _BEGIN = re.compile(r"#\+BEGIN_(?P<kind>\w{1,40})\b.*", re.IGNORECASE)
 _HIDDEN = frozenset({"id", "collapsed", "background-color", "heading", "created-at", "updated-at"})  # Logseq's own
 
-# The state between the brackets, or the marker of Logseq, and the box that it is shown as.
+# Maps the state between the brackets, or the marker of Logseq, to the box that shows it.
 _BOXES = {" ": "☐", "TODO": "☐", "LATER": "☐", "WAITING": "☐", "/": "◪", "DOING": "◪", "NOW": "◪"}
 _CANCELLED = dict.fromkeys(("-", "CANCELED", "CANCELLED"), "☒")
-# The colour of a callout, and the kinds that have it.
+# Maps the colour of callouts to the kinds that have it.
 _COLOURS = {
     "tip": ("abstract", "summary", "tldr", "tip", "hint"),
     "good": ("success", "check", "done"),
@@ -66,7 +66,7 @@ def vault_syntax(parser: MarkdownIt) -> None:
 
 
 def _rule(begins: str, pattern: re.Pattern[str], push: _Push) -> Callable[[StateInline, bool], bool]:
-    """Return the rule that reads what matches, and begins with one of these characters."""
+    """Return the rule for text that matches the pattern and begins with one of these characters."""
 
     def rule(state: StateInline, silent: bool) -> bool:
         match = pattern.match(state.src, state.pos, state.posMax) if state.src[state.pos] in begins else None
@@ -89,7 +89,7 @@ def _push_marked(state: StateInline, match: re.Match[str]) -> None:
 
 
 def _push_tag(state: StateInline, match: re.Match[str]) -> None:
-    """Link a tag to the search for it."""
+    """Link a tag to a search for it."""
     state.push("link_open", "a", 1).attrs = {"href": f"tag:{quote(match['words'] or match['tag'])}"}
     state.push("text", "", 0).content = match[0]
     state.push("link_close", "a", -1)
@@ -114,7 +114,7 @@ _BEFORE_LINKS = {
     "comment": _rule("%", _COMMENT, _hide),
     "tag": _rule("#", _TAG, _push_tag),
     "size": _rule("{", _SIZE, _hide),  # of a picture, in Logseq
-    # A macro of Logseq is shown as it is written: it needs the program.
+    # A macro of Logseq appears as written, because only the program can run it.
     "macro": _rule("{", _MACRO, lambda state, match: _push_span(state, "macro", match[0])),
     "block_reference": _rule(
         "(", _REFERENCE, lambda state, match: _push_span(state, "macro", f"block {match['id'][:8]}")
@@ -131,7 +131,7 @@ def _line(state: StateBlock, number: int) -> str:
 
 
 def _comment_block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Leave out a comment that begins a line, and may have many."""
+    """Leave out a comment that begins a line. It may span many lines."""
     first = _line(state, start)
     if not first.startswith("%%") or "%%" in first[2:]:
         return False
@@ -144,7 +144,7 @@ def _comment_block(state: StateBlock, start: int, end: int, silent: bool) -> boo
 
 
 def _begin_end(state: StateBlock, start: int, end: int, silent: bool) -> bool:
-    """Read a block of Logseq and Org, `#+BEGIN_NOTE`, as a callout."""
+    """Read a block of Logseq or Org, such as `#+BEGIN_NOTE`, as a callout."""
     match = _BEGIN.fullmatch(_line(state, start))
     if not match:
         return False
@@ -182,7 +182,7 @@ def _push_paragraph(state: StateBlock, text: str, line: int) -> None:
 
 
 def _texts(tokens: Sequence[Token], container: str) -> Iterator[tuple[int, Token, Token]]:
-    """Yield the places of containers whose first block is a paragraph that begins with text, with the paragraph's
+    """Yield the index of each container whose first block is a paragraph that begins with text, with the paragraph's
     content and this text."""
     for at, token in enumerate(tokens[:-2]):
         if token.type != container or tokens[at + 1].type != "paragraph_open":
@@ -193,7 +193,7 @@ def _texts(tokens: Sequence[Token], container: str) -> Iterator[tuple[int, Token
 
 
 def _block_ids(state: StateCore) -> None:
-    """Leave out the names of blocks, which links name: `^block`."""
+    """Leave out the names of blocks, to which links refer: `^block`."""
     for token in state.tokens:
         last = token.children[-1] if token.type == "inline" and token.children else None
         if last is not None and last.type == "text" and "^" in last.content:
@@ -201,7 +201,7 @@ def _block_ids(state: StateCore) -> None:
 
 
 def _properties(state: StateCore) -> None:
-    """Mark the names of properties that have a line of their own: `name:: value`."""
+    """Mark the names of properties on their own line: `name:: value`."""
     for token in state.tokens:
         if token.type == "inline" and "::" in token.content and token.children:
             token.children = [each for line in _lines(token.children) for each in _as_property(line)]

@@ -1,4 +1,4 @@
-/** The first run, and each further folder: choose one, see what it has, and watch how it is indexed. */
+/** Adds a folder, at the first run or later: choose it, see its files, and watch the indexing. */
 
 import { isAbort, rpc } from "./api.js";
 import { button, fill, h, nextLook } from "./dom.js";
@@ -8,7 +8,7 @@ import { count, inline, number } from "./text.js";
 
 const PAUSE_MS = 200;
 const POLL_MS = 1000;
-// A model is chosen by the documents, so by what is indexed until then.
+// The offer depends on the documents that are indexed by then.
 const OFFER_AFTER_MS = 15_000;
 const MOST_KINDS = 8;
 const ABOUT_THE_NAME = ["collection_exists", "invalid_name"];
@@ -34,7 +34,7 @@ export class Adding {
     this.tree = h("ul.tree");
     this.found = h("div.found", { "aria-live": "polite" });
     this.submit = h("button.button.primary", { type: "submit" }, "Add this folder");
-    const about = h("p.about", {}, "Its files stay where they are and as they are. Nothing leaves this machine.");
+    const about = h("p.about", {}, "Its files are neither moved nor changed. Nothing leaves this machine.");
     const choice = h("div.choice", {}, h("nav.tree-box", { "aria-label": "Your folders" }, this.tree), h("div", {}, this.name.element, this.submit, this.found));
     return h("form.adding", { onsubmit: (event) => this.#add(event) }, about, this.folder.element, this.names, choice);
   }
@@ -51,7 +51,7 @@ export class Adding {
     }
   }
 
-  /** A folder of the tree: to open it is to choose it. */
+  /** A folder of the tree. Opening it chooses it. */
   #node(path, name) {
     const below = h("ul");
     const open = async (event) => {
@@ -76,7 +76,7 @@ export class Adding {
     }, PAUSE_MS);
   }
 
-  /** Offer the folders that begin like what is typed. */
+  /** Offer the folders that begin with the typed text. */
   async #complete() {
     const parent = this.folder.value.slice(0, this.folder.value.lastIndexOf("/") + 1);
     if (!parent || parent === this.completed) return;
@@ -85,7 +85,7 @@ export class Adding {
     if (parent === this.completed) fill(this.names, folders.map((name) => h("option", { value: parent + name })));
   }
 
-  /** Show what the folder has. While its path is typed, it need not exist. */
+  /** Show the contents of the folder. While the user types its path, it need not exist. */
   async #look({ isChosen = false } = {}) {
     clearTimeout(this.pause);
     const path = this.folder.value;
@@ -99,7 +99,7 @@ export class Adding {
     try {
       const found = await rpc("collection.preview", { path }, { signal });
       fill(this.found, contents(found));
-      if (document.activeElement === this.name.input) return; // what somebody types stays
+      if (document.activeElement === this.name.input) return; // keep what the user types
       this.previewed = path;
       if (this.name.value === (this.proposed ?? "")) this.name.input.value = this.proposed = found.name;
     } catch (error) {
@@ -116,7 +116,7 @@ export class Adding {
     event.preventDefault();
     this.submit.disabled = true;
     const path = this.folder.value;
-    // The proposal may still be that of another folder.
+    // The proposed name may still belong to another folder.
     const name = path !== this.previewed && this.name.value === this.proposed ? "" : this.name.value;
     try {
       const { collection } = await rpc("collection.add", { path, ...(name && { name }) });
@@ -129,7 +129,7 @@ export class Adding {
     }
   }
 
-  /** Make room for the progress of what was added. */
+  /** Make room for the progress of the new collection. */
   #reset() {
     this.form.hidden = true;
     this.folder.input.value = this.name.input.value = this.proposed = "";
@@ -138,7 +138,7 @@ export class Adding {
     for (const each of this.tree.querySelectorAll("[aria-current]")) each.removeAttribute("aria-current");
   }
 
-  /** Show how far a new collection is, until all its files are indexed. */
+  /** Show the progress of a new collection until all its files are indexed. */
   async #follow(name) {
     this.added = name;
     this.addedAt = Date.now();
@@ -161,7 +161,7 @@ export class Adding {
   }
 }
 
-/** What a folder would give: the files that are read, and those that are not, by kind. */
+/** The files of a folder that would be read, and those that would not, by kind. */
 function contents({ kinds, excluded, is_complete: isComplete, collections }) {
   const read = kinds.filter((each) => each.is_read);
   const unread = kinds.filter((each) => !each.is_read);

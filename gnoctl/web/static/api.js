@@ -17,7 +17,7 @@ export async function rpc(method, params = {}, { signal } = {}) {
   return response.json();
 }
 
-/** Return the part of a document with the line `from`, or with the place that the reference names; `isPart`: the part alone. */
+/** Return the part of a document with the line `from`, or with the place that the reference names; `isPart`: only the part. */
 export async function getDocument(ref, { from, isPart, signal } = {}) {
   const params = new URLSearchParams({ ref, ...(from && { from }), ...(isPart && { part: "" }) });
   const response = await send(`/api/document?${params}`, { signal });
@@ -30,10 +30,10 @@ export async function openFile(ref, where = "open") {
   return response.json();
 }
 
-/** Yield what `ask` streams: objects with `progress`, at last one with `result`. */
+/** Yield the stream of `ask`: objects with `progress`, and at the end one with `result`. */
 export const ask = (params, options) => streamed("/api/ask", params, options);
 
-/** Download models, likewise. Aborting stops the download. */
+/** Download models, with the same kind of stream. Aborting stops the download. */
 export const pull = (params, options) => streamed("/api/pull", params, options);
 
 async function* streamed(address, params, { signal } = {}) {

@@ -1,5 +1,5 @@
 /**
- * The text of a document, in parts that are loaded as they are scrolled to; until then, each is as high as it may become. Knows the
+ * The text of a document, in parts that are loaded when the user scrolls to them. Until then, each has its estimated height. Knows the
  * rendered HTML, not the tools above it.
  */
 
@@ -11,11 +11,11 @@ import { wordPattern } from "./text.js";
 
 const NEAR_PX = 2500;
 const MOVED_PX = 2;
-// Their text has the lines of the file.
+// The text of these kinds has the lines of the file.
 const WITH_LINES = "p, li, pre, h1, h2";
 
 export class Article {
-  /** `answer`: one part, and all of the document's head; `body`: what scrolls; `onMatches()`: others are known; `say(text)`: errors. */
+  /** `answer`: one part, and the whole head of the document; `body`: the scrolling element; `onMatches()`: the matches changed; `say(text)`: shows errors. */
   constructor({ ref, answer, body, signal, onMatches, say }) {
     Object.assign(this, { ref, body, signal, onMatches, say });
     this.docid = answer.document.docid;
@@ -31,7 +31,7 @@ export class Article {
     signal.addEventListener("abort", () => observer.disconnect());
   }
 
-  /** The line that was gone to, or the first one that is visible. */
+  /** The line to which the user went, or the first visible one. */
   get line() {
     if (this.wanted?.line) return this.wanted.line;
     const top = this.body.getBoundingClientRect().top + 8;
@@ -41,7 +41,7 @@ export class Article {
     return found ? Number(found.dataset.line) : (part?.from ?? null);
   }
 
-  /** Show a line, and keep it where it is until the user scrolls. */
+  /** Show a line, and keep it in place until the user scrolls. */
   async goto(line, { isTarget = true } = {}) {
     this.element.querySelector(".target")?.classList.remove("target");
     paint([], "place");
@@ -53,7 +53,7 @@ export class Article {
     this.#show(range ?? element, { line, share: isTarget ? 0.25 : 0 });
   }
 
-  /** Show an element with a name, which a link in the document has; false if it is not loaded. */
+  /** Show the element with the name from a link in the document; false if it is not loaded. */
   gotoName(name) {
     const element = this.element.querySelector(`#${CSS.escape(`doc-${name}`)}`);
     const line = Number(element?.closest("[data-line]")?.dataset.line);
@@ -82,7 +82,7 @@ export class Article {
     this.#show(range, { share: 0.3 });
   }
 
-  /** The first match from the place that was gone to, or else from the first visible one; or the last one above. */
+  /** The first match from the line to which the user went, or else from the first visible line; or the last one above. */
   #nearestMatch(by) {
     const { top } = (this.wanted?.place ?? this.body).getBoundingClientRect();
     const at = Math.max(0, this.parts.findIndex((part) => part.element.getBoundingClientRect().bottom > top));
@@ -101,7 +101,7 @@ export class Article {
     this.#fetchNear();
   }
 
-  /** Scroll to what is wanted, a share of the height below the top; what is visible on the first screen stays there. */
+  /** Scroll to the target, a share of the height below the top. If it is visible on the first screen, do not scroll. */
   #reveal() {
     if (!this.wanted) return;
     const { place, share } = this.wanted;
@@ -123,7 +123,7 @@ export class Article {
     return this.parts.findLast((part) => part.from <= line) ?? this.parts[0];
   }
 
-  /** Load what the user scrolls to: the nearest part first. */
+  /** Load the parts to which the user scrolls, the nearest first. */
   async #fetchNear() {
     if (this.isFetching || !this.element.isConnected) return;
     this.isFetching = true;
@@ -157,7 +157,7 @@ export class Article {
     return true;
   }
 
-  /** The one place where HTML is inserted: the server has sanitised it. */
+  /** The only place that inserts HTML. The server has sanitised it. */
   #fill(part, { html }) {
     part.element.innerHTML = html;
     part.element.style.height = "";
@@ -169,7 +169,7 @@ export class Article {
     this.#paint();
   }
 
-  /** The first part that is shown says how high the others may become. */
+  /** Estimate the height of the other parts from the first part that is shown. */
   #measure({ element, rows }) {
     this.isMeasured = true;
     if (element.offsetHeight) this.element.style.setProperty("--row", `${element.offsetHeight / rows}px`);
@@ -185,7 +185,7 @@ export class Article {
   }
 }
 
-/** The innermost element that begins at the line or before it; where its text has several lines, also the range of this one. */
+/** The innermost element that begins at the line or before it. If its text has several lines, also the range of this line. */
 function placeIn(part, line) {
   const all = [...part.querySelectorAll("[data-line]")];
   const element = all.findLast((each) => Number(each.dataset.line) <= line) ?? all[0] ?? part;
@@ -193,7 +193,7 @@ function placeIn(part, line) {
   return { element, range: offset > 0 && element.matches(WITH_LINES) ? lineRange(element, offset) : null };
 }
 
-/** The range of a line in an element, counted from its first line, 0; null if it has fewer. */
+/** The range of a line in an element, counted from 0; null if the element has fewer lines. */
 function lineRange(element, offset) {
   const range = document.createRange();
   const walker = document.createTreeWalker(element, NodeFilter.SHOW_TEXT);

@@ -1,4 +1,4 @@
-/** Asks: quotes first, then what a model writes, then the checked answer. Each citation leads to its source. */
+/** Answers questions: shows quotes first, then the text of a model, then the checked answer. Each citation leads to its source. */
 
 import { ask, isAbort } from "./api.js";
 import { fill, h, key } from "./dom.js";
@@ -13,7 +13,7 @@ const UNWRITTEN = {
 const CUT = { length: "cut off at the length limit", time: "cut off: the model took too long", repetition: "cut off: the model repeated itself" };
 
 export class Ask {
-  /** `onAnswer(quote)`: the best quote of an answer is there; null: a question is asked, or none. */
+  /** `onAnswer(quote)`: the best quote of an answer arrived; null: a new question was asked, or none. */
   constructor(root, status, { onAnswer }) {
     Object.assign(this, { root, status, onAnswer });
     this.question = null;
@@ -36,7 +36,7 @@ export class Ask {
         "div.empty",
         {},
         h("p.empty-title", {}, "Ask a question about your documents."),
-        h("p", {}, "Write it above and press ", key("Enter"), ". First come the sentences that answer it, word for word, with their places. A model adds an answer if you have chosen one for answers."),
+        h("p", {}, "Write it above and press ", key("Enter"), ". The page first quotes the sentences that answer it, with their places. If you have chosen a model for answers, it adds an answer."),
       ),
     );
   }
@@ -71,7 +71,7 @@ export class Ask {
     }
   }
 
-  /** Equal quotes stay as they are: somebody may be clicking one. */
+  /** Do not redraw equal quotes: the user may be clicking one. */
   #quotes(view, quotes, route) {
     const written = JSON.stringify(quotes);
     if (view.written === written) return;

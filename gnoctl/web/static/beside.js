@@ -1,4 +1,4 @@
-/** Whether the panel of links is open beside the document, and for which one. Loads its module when it is first opened. */
+/** The panel of links beside the document: whether it is open, and for which document. Loads its module when it is first opened. */
 
 import { isAbort, rpc } from "./api.js";
 import { store, stored } from "./storage.js";
@@ -7,14 +7,14 @@ import { number } from "./text.js";
 const SETTLED_MS = 150;
 
 export class Beside {
-  /** `root`: the panel; `toggle()` returns the button of the document that opens it, or null; `onClosed()`: where the focus goes then. */
+  /** `root`: the panel; `toggle()` returns the button of the document that opens it, or null; `onClosed()` moves the focus. */
   constructor(root, { toggle, onClosed }) {
     Object.assign(this, { root, toggle, onClosed });
     this.isOpen = stored("links") === "open";
     this.ref = null;
   }
 
-  /** Another document is shown, or none. Who skims a list does not wait for what is asked here. */
+  /** Another document is shown, or none. The request waits, so that it does not delay a user who skims a list. */
   show(ref) {
     Object.assign(this, { ref, shown: null });
     this.abort?.abort();

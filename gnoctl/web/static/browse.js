@@ -1,4 +1,4 @@
-/** Folders and tags as trees, each with how many documents are below it; a click searches there. Loaded when it is first shown. */
+/** Folders and tags as trees, each with its number of documents. A click searches there. Loaded when it is first shown. */
 
 import { rpc } from "./api.js";
 import { button, fill, h } from "./dom.js";
@@ -28,7 +28,7 @@ export class Browse {
     this.isShown = false;
   }
 
-  /** Files changed: count again, once for a burst. */
+  /** Count again after files changed, once per burst. */
   changed() {
     clearTimeout(this.pause);
     this.pause = setTimeout(() => this.isShown && this.#load(), AGAIN_MS);
@@ -54,7 +54,7 @@ export class Browse {
     return h("ul", {}, nodes.map((node) => h("li", {}, this.#node(field, node, areOpen))));
   }
 
-  /** The branch of a node is made when it is opened: there may be thousands. */
+  /** Create the branch of a node when it is opened, because there may be thousands. */
   #node(field, { value, label, count, children }, isFirst) {
     const id = `${field}:${value}`;
     const link = h("a", { href: address({ view: "search", filters: { [field]: [value] } }), "data-node": id, dir: "auto" }, label);

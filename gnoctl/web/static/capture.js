@@ -1,4 +1,4 @@
-/** Writes a note to the inbox of a collection. What is typed is kept when the dialog is closed. */
+/** Writes a note to the inbox of a collection. The dialog keeps the typed text when it is closed. */
 
 import { rpc } from "./api.js";
 import { fill, h } from "./dom.js";

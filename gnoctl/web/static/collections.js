@@ -1,4 +1,4 @@
-/** Collections: what is on disk, indexed, pending and failed, live; adding, syncing, pausing; why a file is (not) there. */
+/** Collections: numbers of files on disk, indexed, pending and failed, live; adding, syncing, pausing; why a file is or is not indexed. */
 
 import { rpc } from "./api.js";
 import { $, button, fill, h, svg } from "./dom.js";
@@ -33,7 +33,7 @@ export class Collections {
     this.isShown = false;
   }
 
-  /** Something changed: ask again, but not more than once in a while (a status walks the folders). */
+  /** Request the status again after a change, but not too often, because it walks the folders. */
   changed() {
     if (!this.isShown || this.timer) return;
     this.timer = setTimeout(() => {
@@ -80,7 +80,7 @@ export class Collections {
     const problems = [status.config_error, embedding.state === "failing" ? embedding.reason : null, ...status.config_warnings, ...status.storage_problems, ...status.storage_notes];
     return [
       h("p", { role: "status" }, parts.join(" · ")),
-      h("div.tools", {}, button("Sync all", () => this.#do("Synced.", "index.sync", {})), isPaused ? button("Resume", () => this.#do("Background work goes on.", "index.resume")) : button("Pause", () => this.#do("Background work is paused. Searching works as before.", "index.pause"))),
+      h("div.tools", {}, button("Sync all", () => this.#do("Synced.", "index.sync", {})), isPaused ? button("Resume", () => this.#do("Background work continues.", "index.resume")) : button("Pause", () => this.#do("Background work is paused. Searching works as before.", "index.pause"))),
       problems.filter(Boolean).map((text) => h("p.hint.warn", {}, inline(text))),
     ];
   }
@@ -107,7 +107,7 @@ export class Collections {
     );
   }
 
-  /** How many files are not documents, or only in part, and why; opened, the first of them. */
+  /** How many files are not documents, or only in part, and why. When opened, it lists the first ones. */
   #skipped(each) {
     const summary = [reasons("Skipped", each.skipped_by_kind, SKIPPED), reasons("Read in part", each.partial_by_kind, IN_PART)].filter(Boolean).join(" · ");
     if (!summary) return null;
@@ -179,7 +179,7 @@ function watched({ watch, watch_reason: reason }) {
   return reason ? `${how} (${reason})` : how;
 }
 
-/** How many documents are found by meaning while the work goes on: beginnings are embedded first. */
+/** How many documents can be found by meaning so far. The beginnings of documents are embedded first. */
 function byMeaning({ collections, documents }) {
   const sum = (name) => collections.reduce((total, each) => total + each[name], 0);
   const briefly = sum("in_brief") < documents ? number(sum("in_brief")) : "all";
@@ -212,7 +212,7 @@ function verdict(result) {
 function checks({ healthy, checks: all }) {
   const worse = all.filter((each) => each.status !== "ok");
   return [
-    h("p", {}, healthy && !worse.length ? `All ${all.length} checks are well.` : `${count(worse.length, "check")} of ${all.length} found something:`),
+    h("p", {}, healthy && !worse.length ? `All ${all.length} checks passed.` : `${count(worse.length, "check")} of ${all.length} found a problem:`),
     h("ul.failures", {}, worse.map((each) => h("li", {}, h(`b.kind.${each.status}`, {}, each.status), ` ${each.name}`, h("p", {}, inline(each.message)), each.remedy ? h("p.remedy", {}, inline(each.remedy)) : null))),
   ];
 }
@@ -236,7 +236,7 @@ function chart(buckets) {
 
 const PLACES = { local: "on this machine", lan: "in the local network", any: "outside of the local network" };
 
-/** Which model servers the config names, and who may use them. */
+/** The model servers that the config names, and the collections that may use them. */
 function endpoints(all) {
   if (!all.length) return null;
   return [h("h2", {}, "Model servers"), all.map(endpoint)];
@@ -254,7 +254,7 @@ function endpoint(each) {
     h("div.card-head", {}, h("h3.place", {}, each.uri)),
     h("p.about", {}, facts.join(" · ")),
     each.allowed.length ? h("p.about", {}, `Gets texts and queries of ${each.allowed.join(", ")}`) : null,
-    each.left_out.length ? h("p.hint.warn", {}, inline(`Nothing is sent of ${each.left_out.join(", ")}: ${each.problem ?? "`egress` in index.yml keeps it here"}`)) : null,
+    each.left_out.length ? h("p.hint.warn", {}, inline(`Nothing of ${each.left_out.join(", ")} is sent: ${each.problem ?? "`egress` in index.yml keeps it here"}`)) : null,
   );
 }
 

@@ -1,4 +1,4 @@
-/** A dialog over the page, one at a time; it is forgotten when it is closed. */
+/** A dialog over the page, one at a time. It is removed when it is closed. */
 
 import { button, h } from "./dom.js";
 

@@ -1,6 +1,6 @@
-/** Makes elements. Strings become text, never HTML, and change how nothing else reads. Knows nothing of the application. */
+/** Creates elements. Strings become text, never HTML, and cannot change the direction of other text. Must not depend on the application. */
 
-/** Return a text of the same length without controls and changes of direction. */
+/** Return a text of the same length without control characters and changes of direction. */
 export const visible = (text) => text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]/g, (found) => (/\s/.test(found) ? " " : "\ufffd"));
 
 /**
@@ -29,18 +29,18 @@ export function $(selector, root = document) {
   return root.querySelector(selector);
 }
 
-/** Replace what an element contains. */
+/** Replace the content of an element. */
 export function fill(element, ...children) {
   element.replaceChildren(...present(children));
   return element;
 }
 
-/** Open what is folded around an element, which is to be seen. */
+/** Unfold everything around an element, so that it is visible. */
 export function unfold(element) {
   for (let folded = element; (folded = folded?.closest("details:not([open])")); ) folded.open = true;
 }
 
-/** Wait before asking again how far something is: until the time is over, and the user sees it. */
+/** Wait before the next request for progress: until the time is over, and the page is visible. */
 export async function nextLook(element, pauseMs) {
   do await new Promise((resume) => setTimeout(resume, pauseMs));
   while (document.hidden || !element.offsetParent);
@@ -58,7 +58,7 @@ function present(children) {
   return given.map((child) => (typeof child === "string" ? visible(child) : child));
 }
 
-// What people read, or hear; other attributes are values.
+// Attributes that people read or hear. Other attributes are values.
 const NAMES = new Set(["title", "aria-label", "alt"]);
 
 function setAll(element, properties) {

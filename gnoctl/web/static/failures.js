@@ -1,10 +1,10 @@
-/** What could not be read, by reason, and what to do about it. */
+/** The files that could not be read, by reason, with advice. */
 
 import { button, h } from "./dom.js";
 import { count, inline, number } from "./text.js";
 
 const REASONS = {
-  corrupt: ["Damaged", "They are cut off, or are not what their names say. A whole copy is read by itself."],
+  corrupt: ["Damaged", "They are cut off, or their content does not match their names. A complete copy is read automatically."],
   encrypted: ["Encrypted", "Save a copy without a password."],
   unreadable: ["No permission", "gnod runs as you and may not read them. When you may, it reads them by itself."],
   timeout: ["Took too long", "They are tried again a few times."],
@@ -38,7 +38,7 @@ const byKind = (errors) => Object.entries(Object.groupBy(errors, (each) => each.
 function group(kind, files, act, { isKnown = false } = {}) {
   const [name, advice] = REASONS[kind] ?? [kind, ""];
   const again = button("Try again", () => act("They were read again.", "index.retry", { kinds: [kind] }), { "aria-label": `Try again: ${name}` });
-  const know = button("I know", () => act("They are not mentioned any more, until they change.", "index.acknowledge", { kinds: [kind] }), { "aria-label": `I know: ${name}` });
+  const know = button("I know", () => act("They are not mentioned again until they change.", "index.acknowledge", { kinds: [kind] }), { "aria-label": `I know: ${name}` });
   const items = files.map((each) => failure(each, { hasKind: false }));
   const rest = items.slice(FIRST);
   return h(

@@ -1,4 +1,4 @@
-/** Form fields whose errors stand below them, in words of the page. It must not depend on methods of the daemon. */
+/** Form fields with their errors below, in the page's own words. Must not depend on methods of the daemon. */
 
 import { fill, h } from "./dom.js";
 import { inline } from "./text.js";
@@ -6,7 +6,7 @@ import { inline } from "./text.js";
 let made = 0;
 
 export class Field {
-  /** `properties` are those of the input; `kind`: another element for it. */
+  /** `properties`: of the input; `kind`: another element instead of `input`. */
   constructor(label, properties = {}, kind = "input") {
     const id = `field-${++made}`;
     this.input = h(kind, { id, autocomplete: "off", spellcheck: "false", "aria-describedby": `${id}-error`, ...properties });
@@ -25,7 +25,7 @@ export class Field {
     this.input.setAttribute("aria-invalid", String(Boolean(text)));
   }
 
-  /** What was sent is refused: show why, and let the user correct it. */
+  /** Show why the input was refused, and let the user correct it. */
   refuse(text) {
     this.fail(text);
     this.input.focus();
@@ -34,11 +34,11 @@ export class Field {
 
 const WORDS = {
   folder_not_found: "There is no such folder. Correct the path, or choose a folder below.",
-  folder_unreadable: "This folder cannot be opened. Is it a folder, and may you read it?",
+  folder_unreadable: "This folder cannot be opened. Is it a folder, and do you have permission to read it?",
   collection_exists: "Another collection has this name. Choose another name.",
   invalid_name: "Choose a name of small letters, digits, - and _ that begins with a letter or digit (at most 64).",
   collection_not_found: "There is no such collection.",
 };
 
-/** What an error means to someone at the page: the daemon's own message may name commands of the terminal. */
+/** An error in words for the page. The daemon's own message may name commands of the terminal. */
 export const wordsOf = (error) => WORDS[error.kind] ?? error.message;

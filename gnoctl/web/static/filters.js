@@ -1,4 +1,4 @@
-/** Filters beside the list: every field with its values and their counts. Knows routes' filters; makes no requests. */
+/** Filters beside the list: every field with its values and their counts. Knows the filters of routes; makes no requests. */
 
 import { button, fill, h } from "./dom.js";
 import { FIELDS } from "./router.js";
@@ -21,20 +21,20 @@ export function filterParams({ collection = [], tag = [], ...fields }) {
 export const countFilters = (filters) => Object.values(filters).flat().length;
 
 export class Filters {
-  /** `root`: the values; `chosen`: those that are filters. `onChange(changes)`: parts of a route; `onOpen()`: counts are needed. */
+  /** `root`: the values; `chosen`: the values that are filters. `onChange(changes)`: parts of a route; `onOpen()`: counts are needed. */
   constructor({ root, chosen, toggle }, { onChange, onOpen }) {
     Object.assign(this, { root, chosen, onChange, onOpen, toggleButton: toggle });
     this.beside = matchMedia("(min-width: 1180px)");
     this.all = new Set();
     this.folds = stored("folds") ?? {};
-    this.isOpen = document.documentElement.classList.contains("filtering"); // theme.js knew it before the first paint
+    this.isOpen = document.documentElement.classList.contains("filtering"); // theme.js sets it before the first paint
     this.beside.addEventListener("change", () => this.#open(this.beside.matches && stored("filters") !== "closed"));
     toggle.addEventListener("click", () => this.#open(!this.isOpen));
     root.addEventListener("keydown", (event) => this.#walk(event));
     root.addEventListener("focusin", (event) => event.target.matches(STOPS) && this.#rove(event.target));
   }
 
-  /** Go to the filters; from there, close them. */
+  /** Move the focus to the filters, or close them if they have it. */
   toggle() {
     const isThere = this.root.contains(document.activeElement);
     if (!this.isOpen || isThere) this.#open(!this.isOpen);
@@ -42,7 +42,7 @@ export class Filters {
     else this.toggleButton.focus();
   }
 
-  /** Close what covers the list. Return whether it did. */
+  /** Close the filters if they cover the list. Return whether they did. */
   leave() {
     const covers = this.isOpen && !this.beside.matches;
     if (covers) this.#open(false);
@@ -69,7 +69,7 @@ export class Filters {
     if (!this.root.querySelector(`:is(${STOPS})[tabindex="0"]`)) this.#rove(this.root.querySelector(STOPS));
   }
 
-  /** The fields and their values are one stop of the Tab key; arrow keys go through them. */
+  /** The fields and their values are a single stop of the Tab key. Arrow keys move among them. */
   #walk(event) {
     const stops = [...this.root.querySelectorAll(STOPS)].filter((each) => each.checkVisibility());
     const at = stops.indexOf(event.target);
@@ -146,7 +146,7 @@ export class Filters {
     );
   }
 
-  /** There is one age: each includes those below it. */
+  /** Only one age can be chosen, because each age includes the smaller ones. */
   #toggleValue(name, value) {
     const old = this.route.filters[name] ?? [];
     const values = old.includes(value) ? old.filter((each) => each !== value) : name === "after" ? [value] : [...old, value];
@@ -175,7 +175,7 @@ function ordered(name, values) {
 
 const chip = (label, onclick) => button(label, onclick, { class: "chip on", "aria-label": `${label}: remove`, "data-chip": label });
 
-/** Draw again; what had the focus has it again, or else what is in its place. */
+/** Draw again. The element with the focus keeps it; otherwise the element in its place gets it. */
 function keepingFocus(root, draw, other = null) {
   const focused = root.contains(document.activeElement) ? document.activeElement.dataset.chip : null;
   draw();

@@ -1,4 +1,4 @@
-/** What is around a document, as a graph that keys can walk through, or as a list. Loaded when it is first shown. */
+/** The neighbourhood of a document, as a graph that the user can walk through with keys, or as a list. Loaded when it is first shown. */
 
 import { isAbort, rpc } from "./api.js";
 import { button, fill, h, visible } from "./dom.js";
@@ -11,7 +11,7 @@ const NAMED = 6;
 const QUIET_MS = 300;
 
 export class Graph {
-  /** `onOpen(uri)`, `onDepth(depth)`: what the user chose. */
+  /** `onOpen(uri)`, `onDepth(depth)`: the user's choices. */
   constructor(root, { onOpen, onDepth }) {
     Object.assign(this, { root, onOpen, onDepth });
     this.canvas = h("div.graph-canvas");
@@ -45,7 +45,7 @@ export class Graph {
     fill(this.canvas);
   }
 
-  /** Files changed: the same again, once for a burst. */
+  /** Load the same again after files changed, once per burst. */
   changed() {
     clearTimeout(this.pause);
     this.pause = setTimeout(() => this.data && this.show(this.ref, this.depth), QUIET_MS);
@@ -83,7 +83,7 @@ export class Graph {
   }
 }
 
-/** The same data as text: the nearest documents first, each with its links to others of the list. */
+/** The same data as text: the nearest documents first, each with its links to others in the list. */
 function list({ nodes, edges }) {
   const titles = new Map(nodes.map((node) => [node.uri, clipped(node.title, 60)]));
   const grouped = Map.groupBy(nodes.slice(1), (node) => node.distance);

@@ -8,7 +8,7 @@ const QUERIES = [
   ["blue green", "documents with all words first"],
   ['"blue green"', "this phrase"],
   ["deploy -kubernetes", "without a word"],
-  ["back*", "words that begin so; also *up, *ck*"],
+  ["back*", "words with this beginning; also *up, *ck*"],
   ["tag:work -status:done", "fields of the document; also of its frontmatter"],
   ["after:2026-01 ext:pdf", "dates and file types"],
   ["symbol:backoff", "a function or class, by its name"],

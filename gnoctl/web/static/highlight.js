@@ -10,8 +10,8 @@ export function paint(ranges, name = "match") {
 }
 
 /**
- * Return the ranges that a pattern matches below an element: also across emphasis, and a phrase across two blocks. What is embedded
- * there is of another document.
+ * Return the ranges that a pattern matches below an element, even across emphasis; a phrase may span two blocks. Embedded notes are left
+ * out, because they belong to another document.
  */
 export function matches(pattern, root) {
   const { text, nodes, starts } = joined(root);
@@ -24,7 +24,7 @@ export function matches(pattern, root) {
   });
 }
 
-/** The text below an element with a line end between blocks; its nodes, and where each begins. */
+/** The text below an element, with a line end between blocks, and its nodes with their beginnings. */
 function joined(root) {
   const [nodes, starts] = [[], []];
   let text = "";

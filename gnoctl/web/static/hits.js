@@ -8,7 +8,7 @@ const ROW = 48;
 const PER_FRAME = 40;
 
 export class HitList {
-  /** `onOpen(hit, newTab)` and `onSelect(hit)`: what the user did; `onEnd`: the end of the list comes near. */
+  /** `onOpen(hit, newTab)` and `onSelect(hit)`: actions of the user; `onEnd`: the end of the list is near. */
   constructor(list, input, { onOpen, onSelect, onEnd }) {
     this.list = list;
     this.input = input;
@@ -25,7 +25,7 @@ export class HitList {
     });
   }
 
-  /** Dim the hits, because they are not those of the query. Return whether they were dimmed. */
+  /** Dim the hits, because they belong to another query. Return whether they were dimmed. */
   setStale(isStale) {
     const was = this.list.classList.contains("stale");
     this.list.classList.toggle("stale", isStale);
@@ -33,7 +33,7 @@ export class HitList {
     return was;
   }
 
-  /** Show these hits. `keep`: the selection and what is visible stay where they are; else begin at the top. */
+  /** Show these hits. `keep`: keep the selection and the scroll position; else begin at the top. */
   render(hits, { keep = false, hasScore = true } = {}) {
     const scroller = this.list.closest(".scroller");
     const anchor = keep ? this.#anchor(scroller) : null;
@@ -49,7 +49,7 @@ export class HitList {
     this.#watchEnd();
   }
 
-  /** Add the hits that are not in the list, a few in each frame. */
+  /** Add the hits that are not in the list, a few per frame. */
   async append(hits) {
     const shown = this.hits;
     const known = new Set(shown.map((hit) => hit.docid));
@@ -68,7 +68,7 @@ export class HitList {
     fill(this.end, node);
   }
 
-  /** Observe the end anew: it is reported again, also if it is as near as before. */
+  /** Observe the end anew, so that it is reported again even if it is as near as before. */
   #watchEnd() {
     this.observer.unobserve(this.end);
     this.observer.observe(this.end);
@@ -90,7 +90,7 @@ export class HitList {
     if (this.current) this.onSelect(this.current);
   }
 
-  /** Show which document is open; it is the selected one, unless the user has selected another. */
+  /** Mark the open document. It becomes the selected one, unless the user has selected another. */
   opened(doc) {
     for (const [index, hit] of this.hits.entries()) {
       const isOpen = Boolean(doc) && hit.collection === doc.collection && hit.path === doc.path;
@@ -118,7 +118,7 @@ export class HitList {
     onOpen(this.hits[index], event.ctrlKey || event.metaKey || event.button === 1);
   }
 
-  /** The first hit that is visible, and where. Without scrolling, that is the top of the list. */
+  /** The first visible hit and its position. Without scrolling, that is the top of the list. */
   #anchor(scroller) {
     const top = scroller.getBoundingClientRect().top;
     if (!scroller.scrollTop) return { docid: null, offset: 0, scrollTop: 0 };
@@ -163,13 +163,13 @@ function placeOf(hit) {
   );
 }
 
-/** Show when a file was changed; of a conversation, when its last message was written. */
+/** Show when a file was changed; for a conversation, when its last message was written. */
 function about(hit) {
   const time = hit.mime === "application/x-conversation" && hit.dated_by ? hit.date : hit.modified;
   return h("span.about", {}, h("time", { datetime: time, title: time }, recent(time)));
 }
 
-/** Days for what is recent, then the date. */
+/** Days for recent changes, otherwise the date. */
 function recent(timestamp) {
   return Date.now() - Date.parse(timestamp) < 30 * 86400e3 ? ago(timestamp) : day(timestamp);
 }

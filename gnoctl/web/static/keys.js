@@ -1,4 +1,4 @@
-/** Keys: which key means which action. Must not depend on views. */
+/** Maps keys to actions. Must not depend on views. */
 
 export const KEYS = [
   ["/", "Go to the search field"],
@@ -11,8 +11,8 @@ export const KEYS = [
   ["Ctrl-S", "Similar documents"],
   ["Ctrl-Y", "Copy the path; with Shift a citation"],
   ["Ctrl-O", "Open in your editor or viewer"],
-  ["Alt-L", "Links of the document, and to it"],
-  ["Alt-G", "What is around the document, as a graph"],
+  ["Alt-L", "Links in the document, and links to it"],
+  ["Alt-G", "The graph around the document"],
   ["Alt-N", "Write a note"],
   ["n N", "Next and previous match in the document"],
   ["F1 ?", "This help"],

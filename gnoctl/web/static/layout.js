@@ -1,12 +1,12 @@
-/** Places the nodes of a graph by forces (Fruchterman and Reingold 1991). Pure and deterministic: the same graph, the same picture. */
+/** Places the nodes of a graph by forces (Fruchterman and Reingold 1991). Pure and deterministic: the same graph gives the same picture. */
 
 const ROUNDS = 120;
 const GRAVITY = 0.04;
 const GOLDEN_ANGLE = Math.PI * (3 - Math.sqrt(5));
 
-/** Positions in units of the wanted length of an edge. The first node is the centre, and stays in it. */
+/** Positions in units of the desired length of an edge. The first node stays in the centre. */
 export class Layout {
-  /** `distances`: of the nodes from the centre; `edges`: pairs of indexes. */
+  /** `distances` of the nodes from the centre; `edges`: pairs of indexes. */
   constructor(distances, edges) {
     const count = distances.length;
     this.edges = edges;
@@ -21,7 +21,7 @@ export class Layout {
     return this.round >= ROUNDS;
   }
 
-  /** Go on for about so many milliseconds, or to the end. */
+  /** Continue for about this many milliseconds, or to the end. */
   run(budgetMs = Infinity) {
     const end = performance.now() + budgetMs;
     while (!this.isStable && performance.now() < end) this.#step();

@@ -1,4 +1,4 @@
-/** What is connected with the open document: its links, links and mentions in other documents, related ones. Loaded on first use. */
+/** The connections of the open document: its links, links and mentions in other documents, related documents. Loaded on first use. */
 
 import { isAbort, rpc } from "./api.js";
 import { button, fill, h } from "./dom.js";
@@ -11,8 +11,8 @@ const RELATED = 12;
 const QUIET_MS = 300;
 
 /**
- * `isEager`: loaded with the document; the others when they are opened. `load` returns the items and their total, null if
- * it is not known before the last of them. `row` draws the items of a document, those with the same `of`. */
+ * `isEager`: loaded with the document; other sections when they are opened. `load` returns the items and their total, null if it is unknown
+ * before the last item. `row` draws the items of a document, those with the same `of`. */
 const SECTIONS = [
   {
     name: "links",
@@ -71,7 +71,7 @@ export class LinksPanel {
     for (const section of this.sections) section.show(ref, signal);
   }
 
-  /** Files changed, so the links to this document may have: load again what is shown, once for a burst. */
+  /** Load the shown sections again after files changed, once per burst, because the links to this document may have changed. */
   changed() {
     clearTimeout(this.pause);
     this.pause = setTimeout(() => this.sections.forEach((each) => each.refresh()), QUIET_MS);
@@ -91,11 +91,11 @@ class Section {
 
   show(ref, signal) {
     Object.assign(this, { ref, signal, items: null, total: 0, isLoading: false });
-    if (this.isEager || this.element.open) return void this.#load(); // what is shown stays until then
+    if (this.isEager || this.element.open) return void this.#load(); // keep the old items until then
     for (const each of [this.count, this.list, this.foot]) fill(each);
   }
 
-  /** Load what is shown again; what did not change stays as it is. */
+  /** Load the shown items again. Unchanged items are not redrawn. */
   async refresh() {
     if (!this.items) return;
     await this.#guard(async () => {
@@ -127,7 +127,7 @@ class Section {
     fill(this.foot, !shown ? h("p.hint", {}, this.empty) : rest > 0 ? button(`Show ${number(Math.min(PAGE, rest))} more${of}`, more, { class: "button link" }) : null);
   }
 
-  /** Do one thing after the other: a page that is loaded and one that is loaded again would mix. */
+  /** Run one task at a time: loading a page and reloading one would mix their items. */
   #guard(work) {
     const { signal } = this;
     this.isLoading = true;
@@ -156,7 +156,7 @@ function outgoing(links) {
 
 const amount = (items) => (items.length > 1 ? h("span.num", { title: "How often" }, `${items.length} ×`) : null);
 
-/** Where a link is written, and the place that it names. */
+/** The line of a link, and the place that it names. */
 function lineOf({ line, to, to_line: toLine, fragment, has_place: hasPlace }) {
   const place = fragment && to && hasPlace ? h("a", { href: addressOf(to, toLine ? `L${toLine}` : ""), dir: "auto" }, `#${fragment}`) : null;
   return h("span", {}, " ", h("a.links-line", { href: `#L${line}`, "aria-label": `line ${line} of this document` }, `:${line}`), " ", place, hasPlace ? null : h("span.muted", {}, `It has no “${fragment}”.`));
@@ -171,7 +171,7 @@ function leading({ to, to_title: title, state, target }) {
 
 const candidates = (link) => h("ul.candidates", {}, link.candidates.map((uri) => h("li", {}, h("a", { href: addressOf(uri), dir: "auto" }, placeOf(uri)))));
 
-/** The passages of another document, each of which opens there. */
+/** The passages of another document. Each opens the document there. */
 function passagesIn(items, marksOf) {
   const [{ uri, title, line }] = items;
   const passage = (item) => h("p.snippet", { dir: "auto" }, marked(...marksOf(item)), " ", h("a.links-line", { href: addressOf(uri, `L${item.line}`), "aria-label": `line ${item.line}` }, `:${item.line}`));
@@ -190,7 +190,7 @@ function related(hit) {
   return [h("a", { href: addressOf(hit.uri), dir: "auto" }, hit.title || hit.path), h("p.links-place", {}, placeOf(hit.uri)), reasons.length ? h("p", {}, reasons) : null];
 }
 
-/** Draw a list again; the link that has the focus keeps it. */
+/** Draw a list again. The link with the focus keeps it. */
 function keepingFocus(list, draw) {
   const links = () => [...list.querySelectorAll("a")];
   const href = list.contains(document.activeElement) ? document.activeElement.getAttribute("href") : null;

@@ -1,4 +1,4 @@
-/** The stream of changes: reconnects by itself. Tells listeners the state, changed files, and whether the daemon answers. */
+/** The stream of changes, which reconnects by itself. Notifies listeners of the state, changed files, and whether the daemon answers. */
 
 const RETRY_MS = 1500;
 const PATIENCE_MS = 1200;

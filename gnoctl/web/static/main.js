@@ -1,4 +1,4 @@
-/** Starts the page: makes the views, shows the one that the address names, and connects keys and changes to them. */
+/** Starts the page: creates the views, shows the view that the address names, and connects keys and changes to the views. */
 
 import { refOf, rpc } from "./api.js";
 import { Ask } from "./ask.js";
@@ -122,7 +122,7 @@ function showDocument(next, state, before) {
   list.opened(next.doc);
   if (!next.doc || !next.graph) drawGraph(false);
   if (!next.doc) {
-    // Back from a document to its list: on a wide screen it stays beside it.
+    // After going back from a document to its list, the document stays beside it on a wide screen.
     if (before?.doc && before.view === next.view && wide.matches) isPreview = true;
     else if (!before || !isPreview) reader.clear();
     return;
@@ -146,7 +146,7 @@ function setTitle(next) {
   else document.title = next.view === "search" ? titleOf(next) : next.view === "ask" && next.q ? `${next.q} · gnod` : `${name} · gnod`;
 }
 
-/** What is searched now: more than the address says while the user types. */
+/** The current search. While the user types, it is ahead of the address. */
 const current = () => (route.view === "search" && search.route ? { ...search.route, doc: route.doc } : route);
 
 const addressOf = (hit) => address({ ...current(), view: "search", graph: 0, doc: { collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) } });
@@ -158,7 +158,7 @@ function openHit(hit) {
   if (wide.matches) reader.body.focus({ preventScroll: true });
 }
 
-/** Show a hit in the reader without leaving the list: the address stays that of the search. */
+/** Show a hit in the reader without leaving the list: the address of the search stays. */
 function preview(hit, q = search.route.q) {
   isPreview = true;
   body.classList.remove("reading");
@@ -166,7 +166,7 @@ function preview(hit, q = search.route.q) {
   reader.show({ collection: hit.collection, path: hit.path, fragment: fragmentOf(hit) }, q);
 }
 
-/** New results: on a wide screen, show the first one beside them, unless the user reads something. */
+/** On a wide screen, show the first of new results beside them, unless the user reads something. */
 function settled(hit, { isTyped, keep }) {
   list.opened(route.doc);
   saving.offer(search.route);
@@ -186,7 +186,7 @@ function closeDocument() {
 
 const similar = (doc) => doc && navigate(address({ ...current(), view: "search", q: "", doc: null, similar: similarTo(doc) }));
 
-// The graph of a document: it has an address, so the way back leads to it.
+// The graph of a document. It has an address, so the user can go back to it.
 
 let graph = null;
 
@@ -198,7 +198,7 @@ async function showGraph(next, hasFocus) {
   if (route === next) graph.show(refOf(next.doc.collection, next.doc.path), next.graph, { hasFocus });
 }
 
-/** In place of the text, or the text again. */
+/** Show the graph instead of the text, or the text again. */
 function drawGraph(isShown) {
   $("#graph").hidden = !isShown;
   reader.body.hidden = isShown;
@@ -227,7 +227,7 @@ function drawModes() {
 
 function setMode(mode) {
   const q = input.value.trim();
-  if (route.view === "search") search.settleNow(); // the way back leads to what was typed
+  if (route.view === "search") search.settleNow(); // so that going back restores the typed query
   if (mode === "ask") navigate(address({ ...current(), view: "ask", q, doc: null }));
   else navigate(address({ ...current(), view: "search", q, mode, doc: null }));
   input.focus();
@@ -238,7 +238,7 @@ function nextMode() {
   setMode(modes[(modes.indexOf(current().mode) + 1) % modes.length]);
 }
 
-const THEMES = { "": "Theme: as the system", light: "Theme: light", dark: "Theme: dark" };
+const THEMES = { "": "Theme: system", light: "Theme: light", dark: "Theme: dark" };
 
 function drawTheme() {
   const chosen = document.documentElement.dataset.theme ?? "";
@@ -287,7 +287,7 @@ function daemon({ available, message }) {
   if (available && wasAway) again();
 }
 
-/** The daemon is back: ask again for what is shown. */
+/** Load the shown view again when the daemon is back. */
 function again() {
   say("Connected again.");
   search.refresh();
@@ -316,7 +316,7 @@ const focusInput = () => {
   input.select();
 };
 
-/** What the keys for copying and opening are about: the open document, else the selected hit. */
+/** The object of the keys for copying and opening: the open document, else the selected hit. */
 const chosen = () => (route.doc || route.view !== "search" ? reader.place() : (list.current ?? reader.place()));
 
 const ACTIONS = {
@@ -348,7 +348,7 @@ async function writeNote() {
   showCapture({ say, preferred: (route.doc ?? reader.open)?.collection });
 }
 
-/** Rename or move the open document; then it is shown at its new place, with the way back. */
+/** Rename or move the open document, then show it at its new place, with a button to undo. */
 async function moveDocument({ collection, path }) {
   const { showMove } = await import("./moving.js");
   const show = (now) => navigate(documentPath(collection, now), { replace: true });
@@ -356,7 +356,7 @@ async function moveDocument({ collection, path }) {
     try {
       await rpc("document.unmove");
       show(path);
-      say("It is where it was, and so are the links.");
+      say("The document and the links are as before.");
     } catch (error) {
       say(error.message);
     }
@@ -403,8 +403,8 @@ document.addEventListener("keydown", (event) => {
   ACTIONS[action]();
 });
 
-// Before the search sees what is typed: a question is not searched; from other views, typing leads to the search; and from
-// now on the open document is a preview like any other.
+// This runs before the search sees the typed text: a question is not searched, typing in another view leads to the search, and the open
+// document becomes a preview like any other.
 input.addEventListener("input", (event) => {
   if (route.view !== "search") event.stopImmediatePropagation();
   if (["add", "browse", "collections", "memories"].includes(route.view)) navigate(address({ ...route, view: "search", q: input.value.trim(), why: "", doc: null }));
@@ -415,7 +415,7 @@ input.addEventListener("input", (event) => {
   }
 }, { capture: true });
 
-// Where the user reads is kept with the entry of the history, for the way back.
+// Store the reading position with the entry of the history, for going back.
 let remembered = null;
 $("#reader .reader-body").addEventListener("scroll", () => {
   clearTimeout(remembered);
@@ -434,7 +434,7 @@ follow({ state: (state) => drawState(state), changed, daemon });
 if (!route.doc && ["search", "ask"].includes(route.view)) input.focus();
 if (location.pathname === "/") beginIfEmpty().catch(() => {});
 
-/** Without any folder, there is one thing to do. */
+/** Without any folder, the only thing to do is to add one. */
 async function beginIfEmpty() {
   const { collections, attached } = await rpc("collection.list");
   if (!collections.length && !attached.length && location.pathname === "/") navigate("/add", { replace: true });

@@ -1,9 +1,9 @@
-/** Goes from match to match in the parts of a document, which may not be loaded. Must not depend on what a part is. */
+/** Goes from match to match in the parts of a document, loaded or not. Must not depend on the kind of the parts. */
 
 export class Matches {
   /**
-   * `parts`: objects whose `found` are the matches on the screen, null until they are loaded, and which may be cut; `load(part)` loads them. `lines`: of all
-   * matches, `partOf(line)`: in which part one is, by number; `isExact`: there are no more matches.
+   * `parts`: objects whose `found` are the matches on the screen, null until they are loaded, and which may be cut; `load(part)` loads
+   * them. `lines`: of all matches; `partOf(line)`: the number of the part that contains a line; `isExact`: there are no more matches.
    */
   constructor(parts, { lines, partOf, isExact, load }) {
     Object.assign(this, { parts, isAll: isExact, load, current: null });
@@ -11,17 +11,17 @@ export class Matches {
     for (const line of lines) this.expected[partOf(line)] += 1;
   }
 
-  /** How many there are: on the screen where that is known, elsewhere in the index. */
+  /** The number of matches: as counted on the screen for loaded parts, and in the index for the others. */
   get total() {
     return this.parts.reduce((sum, _, at) => sum + this.#count(at), 0);
   }
 
-  /** Whether there are no more. */
+  /** Whether all matches are known. */
   get isExact() {
     return this.isAll && !this.parts.some((part) => part.isCut);
   }
 
-  /** The number of the current match, from 1; 0 for none. */
+  /** The number of the current match, from 1; 0 if there is none. */
   get number() {
     if (!this.current) return 0;
     const { at, index } = this.current;

@@ -57,7 +57,7 @@ export class Memories {
       event.preventDefault();
       try {
         const stored = await rpc("memory.store", { text: text.value, type: type.value || "fact", topics: listOf(topics.value) });
-        this.say(stored.existed ? "This memory was there already." : "Stored.");
+        this.say(stored.existed ? "This memory already exists." : "Stored.");
       } catch (error) {
         return text.refuse(error.message);
       }
@@ -70,7 +70,7 @@ export class Memories {
     if (hasFocus) text.input.focus();
   }
 
-  /** Nothing is stored yet, and there is no keyring for the key: say so, and take a passphrase. */
+  /** No memory is stored yet, and no keyring can hold the key: say so, and take a passphrase. */
   #protect({ keyring_problem: problem }) {
     const first = new Field("New passphrase", { type: "password", autocomplete: "new-password", required: true });
     const again = new Field("Once more", { type: "password", autocomplete: "new-password", required: true });
@@ -208,7 +208,7 @@ export class Memories {
   }
 }
 
-/** Since when and until when a memory is true, in words; "" if it does not say so. */
+/** The time in which a memory is true, in words; "" if it is unknown. */
 const held = ({ valid_from: from, valid_until: until, superseded_at: superseded, superseded_by: newer }) => {
   const [end] = [until, superseded].filter(Boolean).sort();
   const times = [from ? `From ${from.slice(0, 10)}` : "", end ? `until ${end.slice(0, 10)}` : ""].filter(Boolean).join(" ");
@@ -219,6 +219,6 @@ const listOf = (written) => written.split(",").map((each) => each.trim()).filter
 
 const types = () => h("datalist", { id: "memory-types" }, TYPES.map((value) => h("option", { value })));
 
-const nothing = () => h("div.empty", {}, h("p.empty-title", {}, "No memory is stored yet."), h("p", {}, "Memories are facts, decisions and preferences. They are encrypted, and AI agents that you connect can use them, too."));
+const nothing = () => h("div.empty", {}, h("p.empty-title", {}, "No memory is stored yet."), h("p", {}, "Memories are facts, decisions and preferences. They are encrypted, and AI agents that you connect can also use them."));
 
 const none = (query) => (query ? h("div.empty", {}, h("p.empty-title", {}, `No memory matches “${query}”.`)) : nothing());

@@ -1,4 +1,4 @@
-/** Renames or moves the open document: shows first what changes in the links of other notes, and can undo the last move. */
+/** Renames or moves the open document: first shows the changes to links in other notes. Can undo the last move. */
 
 import { isAbort, refOf, rpc } from "./api.js";
 import { fill, h } from "./dom.js";
@@ -10,7 +10,7 @@ import { count, number } from "./text.js";
 const PAUSE_MS = 300;
 const MOST_LINES = 400;
 
-/** `onMoved(path)`: where the document is now. */
+/** `onMoved(path)`: the new path of the document. */
 export function showMove({ collection, path }, { onMoved }) {
   const old = refOf(collection, path);
   const to = new Field(`New path in ${collection}`, { name: "new-path", required: true, value: path, maxlength: 1024, dir: "auto" });
@@ -48,7 +48,7 @@ export function showMove({ collection, path }, { onMoved }) {
       dialog.close();
       onMoved(destination.slice(source.length - path.length));
     } catch (error) {
-      await look(); // files have changed, so what is shown may be wrong
+      await look(); // files have changed, so the shown changes may be wrong
       to.refuse(wordsOf(error));
     }
   });

@@ -1,4 +1,4 @@
-/** Offers the models that fit the machine and the documents, with their sizes; downloads them; shows how far embedding is. */
+/** Offers the models that fit the machine and the documents, with their sizes; downloads them; shows the progress of embedding. */
 
 import { isAbort, pull, rpc } from "./api.js";
 import { button, fill, h, nextLook } from "./dom.js";
@@ -6,7 +6,7 @@ import { wordsOf } from "./fields.js";
 import { count, inline, number, size } from "./text.js";
 
 const POLL_MS = 1000;
-// Search needs these. The others write answers, and are larger.
+// Search needs these. The other models write answers, and are larger.
 const FOR_SEARCH = ["embed", "rerank"];
 
 export class ModelOffer {
@@ -14,7 +14,7 @@ export class ModelOffer {
     this.element = h("section.offer", { "aria-live": "polite" });
   }
 
-  /** Offer a model, unless there is one, no document to choose it by, or an offer already. */
+  /** Offer a model, unless a model is in use, no document is indexed, or an offer is shown. */
   async show() {
     if (this.isBusy || this.element.firstChild) return;
     this.isBusy = true;
@@ -64,12 +64,12 @@ export class ModelOffer {
     return this.show();
   }
 
-  /** Download first: if that fails, the settings are as before, and keyword search goes on. */
+  /** Download first: if that fails, the settings are unchanged, and keyword search continues to work. */
   async #pull(chosen, missing) {
     const abort = new AbortController();
     const bar = h("progress", { "aria-label": "Download" });
-    const said = h("span", {}, "Beginning the download …");
-    fill(this.element, title(), h("p.embedded", {}, bar, said), h("p.about", {}, "You can search meanwhile. If you close the page, the download stops; it goes on from there the next time."), h("p.tools", {}, h("a.button", { href: "/" }, "Search"), button("Stop", () => abort.abort())));
+    const said = h("span", {}, "Starting the download …");
+    fill(this.element, title(), h("p.embedded", {}, bar, said), h("p.about", {}, "You can search meanwhile. If you close the page, the download stops, and continues from there the next time."), h("p.tools", {}, h("a.button", { href: "/" }, "Search"), button("Stop", () => abort.abort())));
     try {
       if (missing.length) await this.#download(missing.map((each) => each.uri), { bar, said, signal: abort.signal });
       await rpc("models.use", { preset: chosen.preset });
@@ -89,7 +89,7 @@ export class ModelOffer {
     }
   }
 
-  /** Show how many texts have a vector, until all have. */
+  /** Show how many texts have a vector, until all have one. */
   async #follow(model) {
     for (;;) {
       const { embedding, collections } = await rpc("index.status");
@@ -110,7 +110,7 @@ export class ModelOffer {
 
 const title = () => h("h2", {}, "Search by meaning");
 
-const ready = (model) => [h("p", {}, `Your documents are read by ${model}: a search also finds what is said in other words.`), h("p.tools", {}, h("a.button.primary", { href: "/" }, "Search"))];
+const ready = (model) => [h("p", {}, `Your documents are read by ${model}: a search also finds other words with the same meaning.`), h("p.tools", {}, h("a.button.primary", { href: "/" }, "Search"))];
 
 function embedded({ state, reason }, done, chunks) {
   const bar = h("progress", { max: chunks || 1, value: done, "aria-label": "Texts that are found by meaning" });

@@ -1,4 +1,4 @@
-/** The outline of a document: a button, and the list of headings that it opens, with a filter. */
+/** The outline of a document: a button that opens the list of headings, with a filter. */
 
 import { button, fill, h } from "./dom.js";
 import { number } from "./text.js";
@@ -29,7 +29,7 @@ export function outline(entries) {
   }
   function close(event) {
     if (event.key !== "Escape" || box.hidden) return;
-    event.stopPropagation(); // the document stays
+    event.stopPropagation(); // do not close the document
     show(false);
     toggle.focus();
   }

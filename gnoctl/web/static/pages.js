@@ -1,6 +1,6 @@
 /**
- * Pages of a document, or a picture, as images; over them their text, which can be selected, their links, and boxes around the matched
- * words. Loads what comes near; then the text of the other pages, for the browser's own search.
+ * Pages of a document, or a picture, as images; over them their selectable text, their links, and boxes around the matched words. Loads the
+ * pages near the screen, then the text of the other pages, for the browser's own search.
  */
 
 import { imageUrl, isAbort, rpc } from "./api.js";
@@ -16,8 +16,8 @@ const MOST_SEARCHABLE = 300;
 
 export class PageImages {
   /**
-   * `ref`: of the document; `count`: its pages, null for a picture; `query`: whose words are boxed, "" for none; `onMatches()`: others are
-   * known; `onPage()`: another page is in the middle; `onOutline(entries)`: it is known.
+   * `ref`: of the document; `count`: its pages, null for a picture; `query`: its words are boxed, "" for none; `onMatches()`: the matches
+   * changed; `onPage()`: another page is in the middle; `onOutline(entries)`: the outline is known.
    */
   constructor({ ref, title, count, query, root, signal, onMatches, onPage, onOutline }) {
     Object.assign(this, { ref, title, count, query, root, signal, onMatches, onPage, onOutline, zoom: 1 });
@@ -68,7 +68,7 @@ export class PageImages {
     this.#reveal(this.wanted);
   }
 
-  /** Make the pages larger or smaller; what is in the middle stays there. */
+  /** Make the pages larger or smaller. The middle stays in place. */
   zoomBy(steps) {
     const at = ZOOMS.indexOf(this.zoom) + steps;
     this.zoom = ZOOMS[Math.max(0, Math.min(ZOOMS.length - 1, at))];
@@ -87,7 +87,7 @@ export class PageImages {
     }
   }
 
-  /** The file has more pages than the index says: the last ones have no text. */
+  /** Handle a file with more pages than the index says: the last pages have no text. */
   #extend(count) {
     this.count = count;
     while (this.pages.length < count) this.#add(this.pages.length + 1);
@@ -187,7 +187,7 @@ export class PageImages {
 
   // Places
 
-  /** Until the user scrolls, the wanted page stays in view while pages above it get their size. */
+  /** Until the user scrolls, keep the requested page in view while pages above it get their size. */
   #reveal(page) {
     if (page !== this.wanted) return;
     const box = this.box ?? page.figure.querySelector(".box");
@@ -203,7 +203,7 @@ export class PageImages {
     this.element.style.setProperty("--ratio", String(ratio));
   }
 
-  /** The user scrolls: nothing else does from now on. */
+  /** Once the user scrolls, stop automatic scrolling. */
   release() {
     this.wanted = null;
   }
@@ -222,7 +222,7 @@ const pen = document.createElement("canvas").getContext("2d");
 const PEN_PX = 100;
 pen.font = `${PEN_PX}px sans-serif`;
 
-/** Text that is as wide as on the page, but cannot be seen; and links. */
+/** Invisible text, as wide as on the page, and links. */
 function drawLayer(root, layer) {
   const runs = layer.runs.map((run) => {
     const element = h("span", {}, run.text);

@@ -1,4 +1,4 @@
-/** Draws the graph around a document, and lets keys walk through it. Must not depend on requests. */
+/** Draws the graph around a document, through which keys can walk. Must not depend on requests. */
 
 import { fill, svg } from "./dom.js";
 import { Layout } from "./layout.js";
@@ -7,16 +7,16 @@ import { count } from "./text.js";
 
 const FRAME_MS = 8;
 const MARGIN = { across: 60, down: 28 };
-const SPACE = 38; // for a node, on a screen that is too small for all
+const SPACE = 38; // per node, on a screen that is too small for all nodes
 const LABEL = 26;
 const LINE = 15; // the height of a label
 const STEP = 1.4; // of the zoom
 const CLOSEST = 8;
 const PAN = 80;
-const CROWDED = 150; // links; of more, each is drawn faintly
+const CROWDED = 150; // links; more links are drawn faintly
 const DIRECTIONS = { ArrowRight: 0, ArrowDown: Math.PI / 2, ArrowLeft: Math.PI, ArrowUp: -Math.PI / 2 };
 
-/** `onOpen(uri)`: a node was opened; `onCurrent(node)`: one has the focus or is pointed at. */
+/** `onOpen(uri)`: a node was opened; `onCurrent(node)`: a node has the focus or the pointer. */
 export class Picture {
   constructor(canvas, { nodes, edges }, { onOpen, onCurrent }) {
     Object.assign(this, { canvas, nodes, onOpen, onCurrent });
@@ -54,7 +54,7 @@ export class Picture {
     cancelAnimationFrame(this.frame);
   }
 
-  /** Scale the positions to the room there is, times the zoom; where it is too small for all nodes, the canvas scrolls. */
+  /** Scale the positions to the available room, times the zoom. If the room is too small for all nodes, the canvas scrolls. */
   fit() {
     const { x, y } = this.layout;
     const least = Math.sqrt(this.nodes.length) * SPACE;
@@ -68,7 +68,7 @@ export class Picture {
     this.#label();
   }
 
-  /** Come nearer or go away; what is `at` a point of the canvas, in its middle at first, stays there. */
+  /** Zoom in or out. The point `at` of the canvas, by default the middle, stays in place. */
   zoomBy(steps, at = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2]) {
     const { canvas, box } = this;
     const across = (canvas.scrollLeft + at[0]) / box.width;
@@ -153,7 +153,7 @@ export class Picture {
     this.marks[to].scrollIntoView({ block: "nearest", inline: "nearest" });
   }
 
-  /** Arrows: the neighbour that is most in this direction; Page keys: all nodes in turn; Home: the centre. */
+  /** Arrow keys go to the neighbour that is most in this direction, Page keys to all nodes in turn, Home to the centre. */
   #toward(key) {
     const all = this.nodes.length;
     if (key === "Home") return 0;
@@ -166,7 +166,7 @@ export class Picture {
     return ahead.sort((a, b) => turned(a) - turned(b))[0] ?? this.index;
   }
 
-  /** One node is a stop of the Tab key: the current one. */
+  /** Only the current node is a stop of the Tab key. */
   #choose(index) {
     this.marks[this.index].setAttribute("tabindex", "-1");
     this.index = index;
@@ -174,7 +174,7 @@ export class Picture {
     this.#show(index);
   }
 
-  /** Name a node and its neighbours before others, and emphasise the links between them. */
+  /** Label a node and its neighbours before others, and emphasise the links between them. */
   #show(index) {
     this.shown = index;
     this.onCurrent(this.nodes[index]);
@@ -182,7 +182,7 @@ export class Picture {
     if (this.places) this.#label();
   }
 
-  /** Name as many nodes as have room, below or above: the one that is shown, its neighbours, then those with many links. */
+  /** Label as many nodes as have room, below or above them: the current node, its neighbours, then nodes with many links. */
   #label() {
     const near = this.neighbours[this.shown];
     const order = new Set([this.shown, ...this.byDegree.filter((index) => near.has(index)), ...this.byDegree]);
@@ -204,12 +204,12 @@ export class Picture {
   }
 }
 
-/** A rectangle below a point: its sides. */
+/** The sides of a rectangle below a point. */
 const around = (x, top, width, height) => [x - width / 2, top, x + width / 2, top + height];
 
 const overlap = (one, other) => one[0] < other[2] && other[0] < one[2] && one[1] < other[3] && other[1] < one[3];
 
-/** How wide labels are, when they are bold. */
+/** The width of labels in bold. */
 function widthsOf(labels) {
   const context = document.createElement("canvas").getContext("2d");
   context.font = `600 11px ${getComputedStyle(document.body).fontFamily}`;

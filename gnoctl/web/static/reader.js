@@ -1,4 +1,4 @@
-/** Shows a document, as text or as pages, at the place that is asked for, and what can be done with it. */
+/** Shows a document, as text or as pages, at the requested place, with its actions. */
 
 import { getDocument, isAbort, openFile, refOf, rpc } from "./api.js";
 import { Article } from "./article.js";
@@ -12,8 +12,8 @@ const BUSY_AFTER_MS = 300;
 
 export class Reader {
   /**
-   * `say(text)`: tell the user; `onClose()`, `onSimilar(document)`, `onLinks()`, `onGraph()`, `onMove(document)`, `onPlace(fragment)`: what the user chose;
-   * `onShown(document)`: another one, or null, is shown.
+   * `say(text)`: tell the user; `onClose()`, `onSimilar(document)`, `onLinks()`, `onGraph()`, `onMove(document)`, `onPlace(fragment)`: the
+   * user's choices; `onShown(document)`: another document, or none (null), is shown.
    */
   constructor(root, { say, onClose, onSimilar, onLinks, onGraph, onMove, onPlace, onShown }) {
     Object.assign(this, { root, say, onClose, onSimilar, onLinks, onGraph, onMove, onShown });
@@ -55,7 +55,7 @@ export class Reader {
     }
   }
 
-  /** The part with a line, or with the heading that a fragment names. */
+  /** The part that contains a line, or the heading that a fragment names. */
   async #load({ ref }, line, fragment, signal) {
     const isNamed = fragment && !lineIn(fragment);
     try {
@@ -76,14 +76,14 @@ export class Reader {
     this.onShown(null);
   }
 
-  /** A file of this document changed: offer to load it again, and leave what is read as it is. */
+  /** When the file of this document changed, offer to load it again, without changing the text that the user reads. */
   changed(isRemoved) {
     this.head.querySelector(".changed")?.remove();
     const again = button("Show the new version", () => this.reload(), { class: "link" });
     this.head.append(h("p.changed", { role: "status" }, isRemoved ? "This file is no longer in the index." : ["This file has changed. ", again]));
   }
 
-  /** Say something above the document that is being opened. */
+  /** Show a message above the document that is being opened. */
   tell(...text) {
     this.told = h("p.changed", { role: "status" }, text);
   }
@@ -95,7 +95,7 @@ export class Reader {
     return this.show({ collection, path, fragment: "" }, query, { line });
   }
 
-  /** The first line that is visible. */
+  /** The first visible line. */
   get line() {
     return this.article?.line ?? null;
   }
@@ -105,7 +105,7 @@ export class Reader {
     return this.line ? `L${this.line}` : "";
   }
 
-  /** What to cite: the document, and the place where the user is. */
+  /** The source for a citation: the document, and the place where the user is. */
   async place() {
     if (!this.open) return null;
     const info = { ...this.open.document, line: this.line ?? 1 };
@@ -121,7 +121,7 @@ export class Reader {
     this.#countMatches();
   }
 
-  /** What shows the document: its text, or its pages. */
+  /** The view of the document: its text, or its pages. */
   get shown() {
     return this.article ?? this.pages;
   }
@@ -131,7 +131,7 @@ export class Reader {
     this.shown?.setMatches(found, (line) => pageAt(this.open.pageLines ?? [1], line));
   }
 
-  /** Say how many matches there are, and which of them the user went to. */
+  /** Show the number of matches, and the number of the current one. */
   #countMatches() {
     const { total = 0, number: at, places, isExact } = this.shown?.matches ?? {};
     const all = counted(total, isExact, "match", "matches");
@@ -156,7 +156,7 @@ export class Reader {
     this.onShown(this.open);
   }
 
-  /** Forget what is drawn in the body. */
+  /** Drop the content of the body. */
   #drop() {
     this.drawing?.abort();
     this.drawing = new AbortController();
@@ -165,7 +165,7 @@ export class Reader {
     for (const name of ["match", "current", "place"]) paint([], name);
   }
 
-  /** Ends with the document, or when it is drawn in another form. */
+  /** Aborts when the document is closed, or drawn in another form. */
   get #lifetime() {
     return AbortSignal.any([this.signal, this.drawing.signal]);
   }
@@ -240,12 +240,12 @@ export class Reader {
       button("Copy path", () => this.copy("path"), { title: "Copy the path (Ctrl-Y)" }),
       button("Copy link", () => this.copyLink(), { title: "Copy the address of this place on the page" }),
       button("Cite", () => this.copy("citation"), { title: "Copy a citation (Ctrl-Shift-Y)" }),
-      h("a.button", { href: `/api/raw?ref=${encodeURIComponent(this.open.ref)}`, target: "_blank", title: "The text as it is written" }, "Raw"),
+      h("a.button", { href: `/api/raw?ref=${encodeURIComponent(this.open.ref)}`, target: "_blank", title: "The unchanged text" }, "Raw"),
       button("Folder", () => this.openFile("folder"), { title: "Show the file in the file manager" }),
       this.open.path.includes("!/") ? null : button("Move …", () => this.onMove(this.open), { title: "Rename or move the file; links to it follow" }),
       button("Similar", () => this.onSimilar(this.open), { title: "Similar documents (Ctrl-S)" }),
       button("Links", this.onLinks, { class: "button links-toggle", "aria-expanded": "false", "aria-controls": "links", title: "Links of this document (Alt-L)" }),
-      button("Graph", this.onGraph, { class: "button graph-toggle", "aria-pressed": "false", title: "What is around it (Alt-G)" }),
+      button("Graph", this.onGraph, { class: "button graph-toggle", "aria-pressed": "false", title: "The graph around it (Alt-G)" }),
       h("span.outline-place", {}, entries.length > 1 && !isPaged ? outline(entries) : null),
       isPaged && this.answer.kind === "pages" ? [this.#pageTools(), this.#textButton()] : null,
       isPaged || this.answer.kind === "code" ? null : button("Lines", (event) => this.#toggleLines(event.currentTarget), { "aria-pressed": String(this.hasLines ?? false), title: "Line numbers" }),
@@ -271,7 +271,7 @@ export class Reader {
     return toggle;
   }
 
-  /** Between the images of pages and their text, at the same page. */
+  /** Switch between the images of pages and their text, at the same page. */
   async #switch() {
     const lines = this.open.pageLines ?? [];
     if (this.pages) {
@@ -317,7 +317,7 @@ export class Reader {
     this.unknown = null;
   }
 
-  // What the user does with the document
+  // The user's actions on the document
 
   async openFile(where = "open") {
     if (!this.open) return;
@@ -339,7 +339,7 @@ export class Reader {
     return copyText(`${location.origin}${documentPath(collection, path)}${this.fragment && `#${this.fragment}`}`, this.say);
   }
 
-  /** A file in a vault also opens there. */
+  /** Offer to open a file of a vault in Obsidian. */
   async #offerObsidian() {
     const { open } = this;
     const { obsidian } = await rpc("document.locate", { ref: open.ref }).catch(() => ({}));
@@ -358,11 +358,11 @@ async function copyText(text, say) {
     await navigator.clipboard.writeText(text);
     say(`Copied: ${text}`);
   } catch {
-    say(`The browser did not copy it: ${text}`);
+    say(`The browser did not allow copying: ${text}`);
   }
 }
 
-/** Put the reason in the place of a picture that is not shown. */
+/** Replace a picture that cannot be shown by the reason. */
 async function whyNotShown(image) {
   const note = h("span.no-picture", {}, image.alt || "Picture");
   image.replaceWith(note);
@@ -376,7 +376,7 @@ export function welcome() {
   return h("div.welcome", {}, h("dl.keys", {}, rows.map(([keys, what]) => h("div", {}, h("dt", {}, keys.split(" ").map(key)), h("dd", {}, what)))));
 }
 
-/** The day when a file was changed; of a conversation, when its last message was written. */
+/** The day when a file was changed; for a conversation, when its last message was written. */
 const dayOf = (info) => (info.mime === "application/x-conversation" && info.metadata?.date?.slice(0, 10)) || (info.modified && day(info.modified));
 
 const pageAt = (pageLines, line) => Math.max(1, pageLines.findLastIndex((first) => first <= line) + 1);
@@ -384,13 +384,13 @@ const pageAt = (pageLines, line) => Math.max(1, pageLines.findLastIndex((first) 
 const numberIn = (pattern, fragment) => Number(pattern.exec(fragment ?? "")?.[1]) || null;
 const lineIn = (fragment) => numberIn(/^L(\d+)/, fragment);
 const pageIn = (fragment) => numberIn(/^(?:doc-)?page=(\d+)/, fragment);
-/** A fragment without what the server puts before the names of a document. */
+/** A fragment without the prefix that the server adds to the names of a document. */
 const nameIn = (fragment) => fragment.replace(/^doc-/, "");
 
-/** As a reference has it: `sheet=Costs&row=4`, or a heading. */
+/** A fragment as in a reference: `sheet=Costs&row=4`, or a heading. */
 const encodedName = (name) => name.split(/([=&])/).map((part) => (/^[=&]$/.test(part) ? part : encodeURIComponent(part))).join("");
 
-/** All matches of a query in a document, or null for a query that is not valid. */
+/** All matches of a query in a document; null for an invalid query. */
 async function find(ref, query, signal) {
   try {
     return await rpc("document.matches", { ref, query }, { signal });

@@ -1,4 +1,4 @@
-/** The documents that were opened last in this browser: what an empty query shows above the list. */
+/** The documents that were opened last in this browser. An empty query shows them above the list. */
 
 import { h } from "./dom.js";
 import { documentPath } from "./router.js";

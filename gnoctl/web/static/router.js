@@ -1,15 +1,15 @@
-/** Addresses: from a location to a route and back. A route says everything that is shown. */
+/** Converts addresses to routes and back. A route describes everything that is shown. */
 
 const SCHEME = /^gno:\/\//;
-/** The built-in fields that are filters. Those of the documents' own frontmatter have a prefix in addresses. */
+/** The built-in fields that are filters. Fields of the documents' frontmatter have a prefix in addresses. */
 export const FIELDS = ["collection", "folder", "ext", "type", "tag", "lang", "author", "date", "after"];
 const OWN = "f.";
 export const DEEPEST = 3;
 export const MODES = { hybrid: "Hybrid", keyword: "Keyword", vector: "Vector" };
 
 /**
- * Return the route of a location: `view` (search, ask, add, browse, collections, memories), what is asked, and `doc`, the open document, with its
- * `fragment` (`L10`, `page=3`), and `graph`: how far its neighbourhood is shown, 0 for its text.
+ * Return the route of a location: `view` (search, ask, add, browse, collections, memories), the query, and `doc`, the open document, with
+ * its `fragment` (`L10`, `page=3`), and `graph`: the depth of the graph around it, 0 for its text.
  */
 export function parse(location) {
   const params = new URLSearchParams(location.search);
@@ -67,7 +67,7 @@ export function documentPath(collection, name) {
   return `/doc/${[collection, ...name.split("/")].map(encodeURIComponent).join("/")}`;
 }
 
-/** The address in this page of a `gno://` address. */
+/** The address on this page for a `gno://` address. */
 export const addressOf = (uri, fragment = "") => `/doc/${uri.replace(SCHEME, "")}${fragment ? `#${encodeURI(fragment)}` : ""}`;
 
 /** `collection/path` of a `gno://` address, to show. */
@@ -79,7 +79,7 @@ export function fragmentOf(item) {
   return item.line ? `L${item.line}` : "";
 }
 
-/** Report each change of the address to `onRoute(route, state)`, and links of this page too. */
+/** Report each change of the address, and each click on a link of this page, to `onRoute(route, state)`. */
 export function start(onRoute) {
   history.scrollRestoration = "manual";
   const show = () => onRoute(parse(location), history.state ?? {});
@@ -102,7 +102,7 @@ export function start(onRoute) {
   return navigate;
 }
 
-/** Change the address of what is shown already. */
+/** Change the address without a new view. */
 export function rewrite(route) {
   history.replaceState(history.state, "", address(route));
 }

@@ -1,4 +1,4 @@
-/** Saves the search that is shown under a name, for `@name` in any query. */
+/** Saves the current search under a name, for `@name` in any query. */
 
 import { isAbort, rpc } from "./api.js";
 import { button, fill, h } from "./dom.js";
@@ -17,7 +17,7 @@ export class Saving {
     form.addEventListener("keydown", (event) => event.key === "Escape" && this.#open(false));
   }
 
-  /** These results are shown: offer to save their search, unless it asks for nothing, or is a saved one. */
+  /** Offer to save the search of the shown results, unless it is empty or already saved. */
   offer(route) {
     this.route = route;
     const isSearch = (route.q || countFilters(route.filters) > 0) && !route.similar && !/^@[\w-]+$/.test(route.q);

@@ -1,4 +1,4 @@
-/** Searches while the user types: keyword search at once, the chosen search when typing pauses. Outdated answers are dropped. */
+/** Searches while the user types: by keyword at once, in the chosen mode when typing pauses. Drops outdated answers. */
 
 import { isAbort, refOf, rpc } from "./api.js";
 import { button, fill, h, key } from "./dom.js";
@@ -9,15 +9,15 @@ import { corrected, count, inline, missedBy, number } from "./text.js";
 
 const PAUSE_MS = 250;
 const LATE_MS = 500;
-// What fits on a screen: each further hit takes the daemon time, because its passage is chosen.
+// As many hits as fit on a screen: each further hit takes time, because the daemon chooses its passage.
 const WHILE_TYPING = 10;
 const FIRST = 30;
 const MOST = 1000;
-/** A list of all documents, those that changed last first: what an empty query shows. */
+/** A list of all documents, the latest changes first. An empty query shows it. */
 const EVERYTHING = { query: "size:>=0", sort: "-modified" };
 
 export class Search {
-  /** `onSettled(hit, isNew)`: the final results of a query are there. */
+  /** `onSettled(hit, isNew)`: the final results of a query arrived. */
   constructor({ input, list, filters, status, notices, empty, onSettled }) {
     Object.assign(this, { input, list, filters, status, notices, empty, onSettled });
     this.route = null;
@@ -29,12 +29,12 @@ export class Search {
     input.addEventListener("input", () => this.#typed());
   }
 
-  /** Show a route: search, unless it is what is shown. */
+  /** Show a route: search, unless its results are already shown. */
   show(route) {
     const isSame = this.route && keyOf(route) === keyOf(this.route);
     this.route = route;
     if (document.activeElement !== this.input || this.input.value.trim() !== route.q) this.input.value = route.q;
-    this.filters.render(route); // at once: the next choice adds to this one
+    this.filters.render(route); // at once, so that the next choice adds to this one
     if (isSame && this.shown) return;
     this.limit = FIRST;
     this.showsLoose = false;
@@ -42,7 +42,7 @@ export class Search {
     this.#run({ isFinal: true });
   }
 
-  /** Search again, because files changed: what the user reads does not move. */
+  /** Search again, because files changed, without moving what the user reads. */
   refresh() {
     if (this.route && !this.pause) this.#run({ isFinal: true, keep: true });
   }
@@ -51,13 +51,13 @@ export class Search {
     if (this.pause) this.#settle();
   }
 
-  /** Another view is shown: what was typed no longer becomes the address. */
+  /** When another view is shown, the typed query no longer becomes the address. */
   leave() {
     clearTimeout(this.pause);
     this.pause = null;
   }
 
-  /** Load more hits; those that are shown stay. */
+  /** Load more hits, and keep those that are shown. */
   async more() {
     const result = this.shown;
     if (!result || this.isLoading || result.hits.length < this.limit || this.limit >= MOST || this.pause) return;
@@ -117,14 +117,14 @@ export class Search {
     }
   }
 
-  /** Say that the daemon has not answered yet, and that the list is that of another query. */
+  /** Show that the daemon has not answered yet, and that the list belongs to another query. */
   #showLate(isLate) {
     if (!isLate) {
       clearTimeout(this.late);
       this.late = null;
     }
     const was = this.list.setStale(isLate);
-    if (isLate) fill(this.status, "Waiting for the daemon …", this.list.hits.length ? " The list is from before." : "");
+    if (isLate) fill(this.status, "Waiting for the daemon …", this.list.hits.length ? " The list shows the previous results." : "");
     else if (was) fill(this.status, "");
   }
 
@@ -133,7 +133,7 @@ export class Search {
     return rpc(method, { ...params, limit: isFinal ? this.limit : WHILE_TYPING, explain: isFinal && route.explain }, { signal });
   }
 
-  /** Count what the filters offer, beside what is shown: the list does not wait for it. */
+  /** Count the values of the filters separately, so that the list does not wait for them. */
   async countFilters() {
     const { route, shown, request } = this;
     if (!this.filters.isOpen || !shown) return;
@@ -159,7 +159,7 @@ export class Search {
     this.input.setAttribute("aria-expanded", String(result.hits.length > 0));
   }
 
-  /** The button that also shows what is only loosely similar. */
+  /** The button that also shows loosely similar documents. */
   #fold({ loose }) {
     if (!loose || this.showsLoose) return null;
     const show = async () => {
@@ -205,7 +205,7 @@ export class Search {
     ];
   }
 
-  /** Of an empty index, the query is not to blame. */
+  /** For an empty index, do not blame the query. */
   async #unlessEmpty(result) {
     const { collections, attached } = await rpc("collection.list").catch(() => ({ collections: [{ documents: 1 }] }));
     const isEmpty = !attached?.length && !collections.some((each) => each.documents);
@@ -231,7 +231,7 @@ export class Search {
     this.empty.hidden = true;
   }
 
-  /** While a query is typed, it may be incomplete (an open quotation mark): keep what is shown. */
+  /** Keep the results while the query is incomplete, for example with an open quotation mark. */
   #failed(error, isFinal = true) {
     if (!isFinal) return;
     const isAway = error.status === 0 || error.kind === "daemon_unavailable";
@@ -241,7 +241,7 @@ export class Search {
   }
 }
 
-/** The request of a route. Before typing pauses, it is always a keyword search, whose last word is not finished. */
+/** The request for a route. Before typing pauses, it is always a keyword search with an unfinished last word. */
 function requestFor(route, isFinal, loose) {
   const filters = filterParams(route.filters);
   const sort = route.sort ? { sort: route.sort } : {};

@@ -1,10 +1,10 @@
-/** What the browser keeps for this page; as long as the page, where storage is blocked. */
+/** Values that the browser stores for this page. If storage is blocked, they last as long as the page. */
 
 export function stored(key) {
   try {
     return JSON.parse(localStorage.getItem(key));
   } catch {
-    return null; // blocked, or not ours
+    return null; // blocked, or written by another program
   }
 }
 

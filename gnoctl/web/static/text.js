@@ -1,4 +1,4 @@
-/** Texts: marks, words to highlight, places, citations, numbers in words. Pure, except that `marked` makes nodes. */
+/** Texts: marks, words to highlight, places, citations, numbers in words. Pure, except that `marked` creates nodes. */
 
 import { visible } from "./dom.js";
 
@@ -34,7 +34,7 @@ export function marked(text, marks) {
 /** Return a passage, with its marks, without blank lines and with its broken paragraphs joined. */
 export function compact(text, marks) {
   const at = inUtf16(text, marks);
-  // A line that is broken in a paragraph goes on; lists, headings and tables keep their lines.
+  // Join the lines of a paragraph; lists, headings and tables keep their lines.
   const joined = text.replace(/([^\n]{60})\n(?=[\p{L}"“(])/gu, "$1 ");
   const blank = [...joined.matchAll(/^\s*\n/gm)].map((found) => [found.index, found[0].length]);
   const moved = (place) => place - blank.reduce((sum, [start, length]) => sum + Math.min(Math.max(place - start, 0), length), 0);
@@ -62,7 +62,7 @@ export function inline(text) {
   });
 }
 
-/** `notes/a.md:12`, or a page for the line: the reference that `gnoctl open` takes. */
+/** `notes/a.md:12`, or with a page instead of the line: the reference that `gnoctl open` takes. */
 export function place(hit) {
   return `${hit.collection}/${hit.path}:${hit.location?.label || hit.line}`;
 }
@@ -84,7 +84,7 @@ export const number = (value) => NUMBER.format(value);
 
 export const count = (value, noun, plural = `${noun}s`) => `${number(value)} ${value === 1 ? noun : plural}`;
 
-/** How many there are of what a document matches; a count that stopped is a lower bound. */
+/** The number of matches in a document. If counting stopped early, it is a lower bound. */
 export const counted = (value, isExact, noun, plural) => count(value, noun, plural).replace(" ", isExact ? " " : "+ ");
 
 export function size(bytes) {

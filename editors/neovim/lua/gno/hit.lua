@@ -1,7 +1,7 @@
--- A hit: what to show of it, and how to open it. Must not depend on the picker.
+-- Show and open a hit. Must not depend on the picker.
 local M = {}
 
--- The daemon converts these text formats, so line numbers are not those of the file.
+-- The daemon converts these text formats, so their line numbers differ from those of the file.
 local CONVERTED = { ["text/html"] = true, ["text/csv"] = true, ["text/tab-separated-values"] = true }
 local DATA = { ["application/json"] = true, ["application/yaml"] = true, ["application/toml"] = true }
 
@@ -39,12 +39,12 @@ function M.also(hit)
   return #paths > 0 and "  also: " .. table.concat(paths, ", ") .. more or ""
 end
 
---- Say whether the file itself is text whose lines are those of the hit.
+--- Return whether the file itself is text with the same lines as the hit.
 function M.is_text(hit)
   return DATA[hit.mime] or (vim.startswith(hit.mime, "text/") and not CONVERTED[hit.mime])
 end
 
---- Open the hit at its line: the file where it is text, else the text that the index has of it.
+--- Open the hit at its line: the file if it is text, else the indexed text.
 -- `how`: edit, split, vsplit or tabedit. `failed(error_text)` is called when it cannot be opened, else `opened()`.
 function M.open(client, hit, how, failed, opened)
   if M.is_text(hit) and vim.fn.filereadable(hit.source) == 1 then

@@ -4,11 +4,11 @@ local Client = require("gno.client")
 local M = {}
 
 M.options = {
-  command = { "gnoctl" }, -- how gnoctl is run; it finds the socket, and starts the daemon
+  command = { "gnoctl" }, -- runs gnoctl, which finds the socket and starts the daemon
   index = nil, -- the name of an index; nil: GNO_INDEX, else the default one
   limit = 20, -- documents shown
   debounce_ms = 10, -- how long to wait for the next key
-  browse = function(url) -- how an address is opened
+  browse = function(url) -- opens an address
     if vim.ui.open then
       return vim.ui.open(url)
     end
@@ -18,7 +18,7 @@ M.options = {
 
 local client
 
---- Set options; those that are not named keep their values.
+--- Set options. Other options keep their values.
 function M.setup(options)
   M.options = vim.tbl_extend("force", M.options, options or {})
   if client then
@@ -27,18 +27,18 @@ function M.setup(options)
   end
 end
 
---- Return the connection that all of this Neovim shares. It opens itself when it is used.
+--- Return the connection that the whole Neovim process shares. It connects on first use.
 function M.client()
   client = client or Client.new(M.options)
   return client
 end
 
---- Open the live search, with `query` typed already.
+--- Open the live search with `query` in its field.
 function M.search(query)
   require("gno.picker").open(M.client(), M.options, query or "")
 end
 
---- Go where the link at the cursor leads.
+--- Follow the link at the cursor.
 function M.follow()
   require("gno.links").follow(M.client(), M.options, M.say)
 end
@@ -48,12 +48,12 @@ function M.backlinks()
   require("gno.links").backlinks(M.client(), M.say)
 end
 
---- Choose one of the places that name this file without a link, and go there.
+--- Choose one of the places that mention this file without a link, and go there.
 function M.mentions()
   require("gno.links").mentions(M.client(), M.say)
 end
 
---- Say in the message area whether the index equals the disk.
+--- Show in the message area whether the index equals the disk.
 function M.status()
   M.client():request("index.status", nil, function(error_text, status)
     if error_text then
@@ -64,7 +64,7 @@ function M.status()
   end)
 end
 
---- Report a failure, without stopping anything.
+--- Report a failure without raising an error.
 function M.say(text)
   vim.api.nvim_echo({ { "gno: " .. text, "WarningMsg" } }, true, {})
 end

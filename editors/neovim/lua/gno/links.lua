@@ -60,7 +60,7 @@ function M.backlinks(client, say)
   end)
 end
 
---- Choose one of the places that name the current file without a link, and go there.
+--- Choose one of the places that mention the current file without a link, and go there.
 function M.mentions(client, say)
   M._ask(client, "links.mentions", { limit = 1000 }, say, function(found)
     M._list(client, "Mentions of " .. found.title, found.mentions, "nothing mentions " .. found.title, say)

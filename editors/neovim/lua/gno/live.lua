@@ -4,13 +4,13 @@ local uv = vim.uv or vim.loop -- vim.loop until Neovim 0.9
 local Live = {}
 Live.__index = Live
 
---- `show(state)` is called with what to show: `hits`, the `result` they come from, and a `message` or nil.
+--- `show(state)` is called with the state to show: `hits`, their `result`, and a `message` or nil.
 function Live.new(client, options, show)
   local self = { client = client, options = options, show = show, query = "", hits = {}, timer = uv.new_timer() }
   return setmetatable(self, Live)
 end
 
---- Report the present content of the search field.
+--- Report the current content of the search field.
 function Live:input(text)
   local query = vim.trim(text)
   if query == self.query then

@@ -10,7 +10,7 @@ local LINES_OF_A_HIT = 2
 local Picker = {}
 Picker.__index = Picker
 
---- Open the windows, with `query` typed already. Return the picker.
+--- Open the windows with `query` in the field. Return the picker.
 function M.open(client, options, query)
   local self = setmetatable({ client = client, hits = {}, selected = 1, head = 0 }, Picker)
   self:_open_windows()
@@ -97,7 +97,7 @@ function Picker:open(how)
     return
   end
   self:close()
-  -- Do it in the next turn of the loop, when insert mode has ended.
+  -- Wait for the next turn of the event loop, when insert mode has ended.
   vim.schedule(function()
     Hit.open(self.client, hit, how, require("gno").say)
   end)

@@ -5,7 +5,8 @@ local function count(number, noun)
   return ("%d %s%s"):format(number, noun, number == 1 and "" or "s")
 end
 
---- Return the note to show beside the hits of a search: that the index is behind, and what was left out; nil if nothing.
+--- Return the note beside the hits of a search: whether the index is behind, and what was left out; nil if there is
+--- none.
 function M.remarks(result)
   if not result then
     return nil
