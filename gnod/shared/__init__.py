@@ -1,5 +1,5 @@
-"""Collections that many people share: published to an engine by one daemon, searched by others.
+"""Share collections between people: one daemon publishes a collection to an engine, and others search it.
 
-`attached.py` implements `gnod.search.hybrid.across_indexes`. Only the composition and the handlers of its
-commands import this package.
+`attached.py` implements `gnod.search.hybrid.across_indexes`. Only the composition and the handlers of the commands import this
+package.
 """

@@ -1,7 +1,8 @@
-"""Attached collections: their engines, a heartbeat for each, and the searches that ask them.
+"""Search attached collections. Each has an engine and a heartbeat.
 
-Each engine has threads of its own. A request waits for it as long as its budget allows. An engine that did not answer
-is not asked again before a heartbeat succeeds, so an unreachable engine costs one budget and no other request waits.
+Each engine has its own threads. A request waits for an engine as long as its budget allows. An engine that did not
+answer gets no requests before a heartbeat succeeds, so an unreachable engine costs one budget, and no other request
+waits.
 """
 
 from __future__ import annotations
@@ -39,30 +40,30 @@ from gnod.types import SCHEME
 
 # Seconds between heartbeats, and the longest pause after failures.
 BEAT_S, RAREST_S = 2.0, 30.0
-# The maximum number of searches that one engine works on at the same time.
+# The maximum number of simultaneous searches in one engine.
 _THREADS = 8
 _MOST_LANGUAGES = 1000
-# The number of documents of the sample that are fetched at a time.
+# The number of documents to fetch at a time for the sample.
 _SAMPLED = 50
-# The sample is taken again when this share of the documents has changed.
+# Take the sample again when the number of documents has changed by this share.
 _DRIFT = 0.1
-# The share of a budget in which documents may be fetched. Then the search ranks those that have arrived.
+# Fetch documents only during this share of the budget. After that, the search ranks the documents that have arrived.
 _FETCHING = 0.6
 
 # The text that may follow the path of a document: a line, a page or a heading.
 _PLACE = re.compile(r"(:[^/:#]*|#[^/#]*)\Z")
 
 Connect = Callable[[str, str], Awaitable[SharedEngine]]
-"""Returns the engine of an address, for searches in the collection that is called so here. Raises GnoError."""
+"""Returns the engine at an address, for searches in the collection with a local name. Raises GnoError."""
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 
 class AttachedReport(NamedTuple):
-    """An attached collection as it is now.
+    """The current state of an attached collection.
 
-    `problem`: why it is not searched now; None if it is. `limits`: which parts of it are not searched, and why.
+    `problem`: why it is not searched now, or None. `limits`: which parts of it are not searched, and why.
     """
 
     config: AttachedConfig
@@ -73,7 +74,7 @@ class AttachedReport(NamedTuple):
 
 class AttachedCollections:
     """`folder` has the replicas, whose names begin with `prefix`. `local_model` returns the address of a model on this
-    machine, by the address and hash that the publisher gives; None if it is not installed. `changed` is emitted when a
+    machine for the publisher's address and hash, or None if the model is not installed. Emits `changed` when a
     collection was opened or became unreachable."""
 
     def __init__(
@@ -98,8 +99,9 @@ class AttachedCollections:
         configuration.changed.connect(lambda _: self.reload())
 
     def reload(self) -> None:
-        """Open what the config attaches, close the rest, and delete the replicas of what it does not name."""
-        wanted = {each.name: each for each in self._configuration.current.attached}
+        """Open the collections that the config attaches, close the others, and delete replicas that it does not
+        name."""
+        wanted = {config.name: config for config in self._configuration.current.attached}
         for name in [name for name, attached in self._open.items() if wanted.get(name) != attached.config]:
             self._end(self._open.pop(name), forget=name not in wanted)
         for name, config in wanted.items():
@@ -110,21 +112,29 @@ class AttachedCollections:
         self.changed.emit()
 
     def served(self) -> dict[str, str]:
-        """Return the model of each attached collection that has vectors which this daemon can compare."""
-        return {name: each.shared.uri for name, each in self._open.items() if each.shared and each.shared.uri}
+        """Return the model of each attached collection whose vectors this daemon can compare."""
+        return {
+            name: attached.shared.uri
+            for name, attached in self._open.items()
+            if attached.shared and attached.shared.uri
+        }
 
     def reports(self) -> list[AttachedReport]:
         return [self._open[name].report() for name in sorted(self._open)]
 
     @asynccontextmanager
     async def searching(self, read: Read, filters: Filters) -> AsyncIterator[Joined]:
-        """Yield the sources for a search with these filters. If nothing is attached, `read` is returned unchanged."""
-        chosen = [each for name, each in self._open.items() if not filters.collections or name in filters.collections]
+        """Yield the sources for a search with these filters. If nothing is attached, `read` is used unchanged."""
+        chosen = [
+            attached for name, attached in self._open.items() if not filters.collections or name in filters.collections
+        ]
         notes: list[str] = []
         sources = [
-            _AttachedSource(each, each.shared, filters, notes) for each in chosen if each.shared and not each.problem
+            _AttachedSource(attached, attached.shared, filters, notes)
+            for attached in chosen
+            if attached.shared and not attached.problem
         ]
-        notes += [each.why for each in chosen if each.problem]
+        notes += [attached.why for attached in chosen if attached.problem]
         notes += [limit for source in sources for limit in source.attached.limits]
         if not sources:
             yield Joined(read, (), notes)
@@ -143,11 +153,11 @@ class AttachedCollections:
             yield Joined(joint_read, sources, notes, sum(source.shared.header.behind for source in sources))
 
     def concerns(self, filters: Filters) -> bool:
-        """Tell whether a search with these filters is over an attached collection."""
+        """Tell whether a search with these filters includes an attached collection."""
         return any(not filters.collections or name in filters.collections for name in self._open)
 
     async def look(self, address: str, name: str) -> CollectionHeader | None:
-        """Return the header of what is published at an address; None if nothing is. Raises GnoError."""
+        """Return the header of the collection at an address, or None if nothing is published. Raises GnoError."""
         engine = await self._connect(address, name)
         try:
             return await asyncio.to_thread(engine.header)
@@ -158,7 +168,7 @@ class AttachedCollections:
         return self._open.get(name)
 
     def find(self, reference: str) -> Attached | None:
-        """Return the attached collection that a reference to a document is in, or None."""
+        """Return the attached collection that a reference to a document names, or None."""
         name, slash, _ = reference.removeprefix(SCHEME).partition("/")
         return self._open.get(name) if slash else None
 
@@ -174,7 +184,7 @@ class AttachedCollections:
 
 
 class Attached:
-    """One attached collection. `problem`: why it is not searched now."""
+    """One attached collection. `problem`: why it is not searched now, or None."""
 
     def __init__(
         self,
@@ -209,7 +219,7 @@ class Attached:
         return AttachedReport(self.config, self.shared.header if self.shared else None, self.problem, self.limits)
 
     async def run(self, work: Callable[[], T], limit_s: float) -> T:
-        """Run work in a thread. Raises Unreachable after the limit; the thread then ends later."""
+        """Run work in a thread. Raises Unreachable after the limit; the thread ends later."""
         future = asyncio.get_running_loop().run_in_executor(self._threads, work)
         try:
             async with asyncio.timeout(limit_s):  # wait_for of Python 3.11 may lose a cancellation
@@ -218,7 +228,7 @@ class Attached:
             raise Unreachable(f"no answer within {self.config.budget_s:g} s") from None
 
     def failed(self, error: GnoError) -> None:
-        """Do not ask the engine again before a heartbeat succeeds."""
+        """Send no request to the engine before a heartbeat succeeds."""
         self._say(error.message)
         self._wake.set()
 
@@ -227,17 +237,17 @@ class Attached:
         return self.shared.header.documents if self.shared else 0
 
     async def get(self, reference: str, work: Callable[[Connection], T]) -> T:
-        """Bring the document of a reference, as it is now, into the replica, and read that. Raises Unreachable, and
+        """Fetch the current document of a reference into the replica, and read it there. Raises Unreachable and
         DocumentNotFound."""
         return await self._ask(partial(_got, self.config.name, reference, work))
 
     async def listed(self, prefix: str, limit: int) -> list[Listed]:
-        """Return the first documents whose path begins so, in order. Raises Unreachable."""
+        """Return the first documents whose path has the prefix, in order. Raises Unreachable."""
         found = await self._ask(lambda shared: shared.engine.listed(prefix, limit))
-        return [Listed(each.path, each.title, f"{self.config.address}/{each.path}") for each in found]
+        return [Listed(document.path, document.title, f"{self.config.address}/{document.path}") for document in found]
 
     async def _ask(self, work: Callable[[Shared], T]) -> T:
-        """Return what `work` gets of the engine. Raises Unreachable."""
+        """Return the result of `work` with the engine. Raises Unreachable."""
         return await self.run(partial(work, self._required()), self.config.budget_s)
 
     async def close(self, *, forget: bool) -> None:
@@ -270,7 +280,7 @@ class Attached:
                 wait_s = min(2 * wait_s, RAREST_S)
             except Exception:
                 _log.exception("attached.failed", extra={"fields": {"collection": self.config.name}})
-                self._say("an internal error: the log has it")
+                self._say("internal error; see `gnoctl daemon logs`")
                 wait_s = min(2 * wait_s, RAREST_S)
             self._wake.clear()
             with contextlib.suppress(TimeoutError):
@@ -284,7 +294,7 @@ class Attached:
             self._on_change()
 
     async def _check(self) -> None:
-        """Read the header, and open the replica the first time."""
+        """Read the header. The first time, also open the replica."""
         if self._engine is None:
             self._engine = await self._connect(self.config.address, self.config.name)
         header = await self.run(self._engine.header, max(self.config.budget_s, 1.0))
@@ -293,7 +303,7 @@ class Attached:
         if header.format != FORMAT:
             raise EngineFailed(f"it was published in format {header.format}, and this gnod reads format {FORMAT}")
         if header.documents < 0 or not 0 <= header.average < inf or len(header.languages) > _MOST_LANGUAGES:
-            raise EngineFailed("what it says of the collection is damaged")
+            raise EngineFailed("the header of the collection is damaged")
         if self.shared is None:
             replica = await asyncio.to_thread(Replica, self._path, self.config.name, self.config.address)
             self.shared = Shared(self._engine, replica, header)
@@ -313,7 +323,7 @@ class Attached:
         self.limits = limits
 
     async def _sample(self) -> None:
-        """Take the sample again when the collection has changed much."""
+        """Take a new sample if the collection has changed much."""
         shared = self.shared
         if shared is None or abs(shared.header.documents - self._sampled) <= _DRIFT * self._sampled:
             return
@@ -323,7 +333,7 @@ class Attached:
 
 
 class _AttachedSource:
-    """One attached collection during one request. It is silent after the first failure."""
+    """One attached collection during one request. It returns no results after the first failure."""
 
     def __init__(self, attached: Attached, shared: Shared, filters: Filters, notes: list[str]) -> None:
         self.attached = attached
@@ -332,7 +342,7 @@ class _AttachedSource:
         self.number = number_of(self.name)
         self._notes = notes
         self._reading = SharedRequest(shared, filters)
-        # Count only the time that this collection takes: a slow one beside it must not use up its budget.
+        # Count only the time of this collection, so that a slow one beside it does not use up the budget.
         self._left_s = attached.config.budget_s
         self._is_silent = False
 
@@ -386,7 +396,7 @@ def _in_all(others: Mapping[int, Other], work: Callable[[Connection], T], connec
 
 
 def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Shared) -> T:
-    """Return the reference without a place in the document, such as `:12` or `#page=2`."""
+    """Fetch and read a document. The reference may end with a place in the document, such as `:12` or `#page=2`."""
     path = unquote(reference.removeprefix(SCHEME).partition("/")[2])
     if not any(shared.fetch(key_of(each)) for each in dict.fromkeys((path, _PLACE.sub("", path)))):
         message = f"no document '{reference}' in the shared collection {name}; `gnoctl ls` lists what is in it"
@@ -396,7 +406,7 @@ def _got(name: str, reference: str, work: Callable[[Connection], T], shared: Sha
 
 
 def _sampled(shared: Shared) -> DocumentSample:
-    """Return the items in small groups, so that searches can run in between."""
+    """Fetch a sample in small groups, so that searches can run in between."""
     keys = shared.engine.sample(SIZE / max(shared.header.documents, 1))[: 2 * SIZE]
     parts = (shared.engine.documents(keys[start : start + _SAMPLED]) for start in range(0, len(keys), _SAMPLED))
     return DocumentSample([document for part in parts for document in part], shared.header.dimensions)

@@ -1,12 +1,12 @@
-"""The search interface: what an engine must do to hold a shared collection.
+"""Define the interface of an engine, which stores and searches a shared collection.
 
-Milvus (`milvus/`) implements it, and in benchmarks an index of this machine. An engine finds candidates and returns
-documents; it must not depend on the query language, fusion or snippets. Another engine is one module with this
+Milvus (`milvus/`) implements it, and in benchmarks an index on this machine. An engine finds candidates and returns
+documents. It must not depend on the query language, fusion or snippets. To add an engine, write one module with this
 interface.
 
-All methods block, and are called in threads. `Unreachable` means that the engine did not answer within `timeout_s`;
-what was sent may have arrived, so every write may be repeated. `EngineFailed`: it refused, or sent something else.
-`NotPublished`: the collection does not exist.
+All methods block, and are called in threads. `Unreachable` means that the engine did not answer within `timeout_s`. A
+request may nevertheless have arrived, so every write may be repeated. `EngineFailed`: the engine refused the request,
+or its answer is invalid. `NotPublished`: the collection does not exist.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 
 Vector = NDArray[np.float32]
 Former = Literal["nothing", "whole", "any"]
-"""What the engine has of some documents: nothing, one whole version of each, or also parts of interrupted writes."""
+"""What the engine has under some keys: nothing, one whole version of each document, or parts of interrupted writes."""
 FORMAT = 1
-"""The version of the stored data, in Header.format."""
+"""The version of the stored data, in CollectionHeader.format."""
 Key = str
-"""Names a document within a collection: the SHA-256 of its path, 32 hexadecimal digits."""
+"""Identifies a document in a collection: the first 32 hexadecimal digits of the SHA-256 of its path."""
 
 
 def keys_below(share: float) -> Key:
-    """Return the key below which this share of all keys lies. Keys are as random as a hash."""
+    """Return a key such that about this share of all keys is below it. Keys are hashes, so they are random."""
     return f"{int(min(max(share, 0.0), 1.0) * 0xFFFFFFFF):08x}" if share < 1 else "g"
 
 
@@ -38,12 +38,12 @@ def key_of(path: str) -> Key:
 
 
 class CollectionHeader(msgspec.Struct, frozen=True, kw_only=True):
-    """What a shared collection is. `format` of the stored data; `analysis`: the version of the analyser, without which
-    keywords mean something else. `model` and `model_hash` of the vectors, `dimensions` of them; None: no vectors.
-    `languages` of the documents. `tokens`: the sum of their lengths, in terms of all fields. `average`: the mean
-    length with which the frequencies were saturated. `publisher`: a random name of the daemon that may write,
-    `publisher_label` in words, for people. `behind`: changes that it knows and has not published; `published_at`:
-    when it last said so, in seconds since 1970. `change` grows with each change."""
+    """The description of a shared collection. `format`: the version of the stored data. `analysis`: the version of the
+    analyser; another version makes other terms. `model`, `model_hash` and `dimensions` describe the vectors; None: no
+    vectors. `languages`: of the documents. `tokens`: the sum of the documents' lengths, in terms of all fields.
+    `average`: the mean length for the saturation of frequencies. `publisher`: a random name of the daemon that may
+    write. `publisher_label`: its name for people. `behind`: changes that it has not published yet. `published_at`: when
+    it last stored the header, in seconds since 1970. `change` grows with each change."""
 
     format: int
     analysis: int
@@ -63,8 +63,8 @@ class CollectionHeader(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Restriction(NamedTuple):
-    """Filters that an engine applies itself. Empty tuples and None: no filter. `since` and `until` in seconds since
-    1970, inclusive."""
+    """Filters that an engine applies itself. Empty tuples and None mean no filter. `since` and `until` are in seconds
+    since 1970, inclusive."""
 
     languages: tuple[str, ...] = ()
     types: tuple[str, ...] = ()
@@ -77,8 +77,8 @@ class Restriction(NamedTuple):
 
 
 class PublishedPiece(msgspec.Struct, frozen=True, array_like=True):
-    """A piece of chunk `seq` with its vector (float32, little-endian, of length 1). Offsets and lines are within the
-    chunk, as in `content_vectors`; None: to its end."""
+    """A piece of chunk `seq` with its vector (float32, little-endian, of length 1). Offsets and lines are relative to
+    the chunk, as in `content_vectors`. None means the end of the chunk."""
 
     seq: int
     start: int
@@ -89,10 +89,10 @@ class PublishedPiece(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SharedDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A document as an engine holds it. `version` changes with anything in here but `weights`, its terms by `term_id`,
-    with what BM25 gives each before the document frequency (gnod.shared.weights): never empty. `payload`: what a
-    reader needs to store it (gnod.shared.payload). The other fields are for filters and lists; `doc_type` and
-    `author` in lower case."""
+    """A document in an engine. `weights`: BM25 weights without the document frequency, by `term_id`
+    (gnod.shared.weights); never empty. `version` changes with any other field. `payload`: the data with which a reader
+    stores the document (gnod.shared.payload). The other fields are for filters and lists. `doc_type` and `author` are
+    in lower case."""
 
     key: Key
     version: str
@@ -109,7 +109,7 @@ class SharedDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ScoredDocument(NamedTuple):
-    """A document, its version, and its score: an inner product of weights, or the cosine of its best piece."""
+    """A document with its version and score: an inner product of weights, or the cosine of its best piece."""
 
     key: Key
     version: str
@@ -124,24 +124,26 @@ class SharedListing(NamedTuple):
 
 
 class SharedEngine(Protocol):
-    """One shared collection. `header` returns None if there is none. Reads see at once what a write stored."""
+    """One shared collection. `header` returns None if the collection does not exist. Reads see stored data at once."""
 
     def header(self) -> CollectionHeader | None: ...
 
     def frequencies(self, terms: Collection[str]) -> dict[str, int]:
-        """Return in how many documents terms occur; those that occur nowhere are left out."""
+        """Return the document frequencies of terms. Terms that do not occur are left out."""
 
     def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[ScoredDocument]:
-        """Return the best documents by the inner product with the query's weights, by `term_id`; best first."""
+        """Return the best documents by the inner product with the query's weights, best first. Weights are by
+        `term_id`."""
 
     def nearest(self, query: Vector, within: Restriction, limit: int) -> list[ScoredDocument]:
-        """Return the best documents, each by its best piece; best first."""
+        """Return the documents with the best pieces, best first."""
 
     def documents(self, keys: Collection[Key]) -> list[SharedDocument]:
-        """Return those of the documents that exist, in any order."""
+        """Return the existing documents with these keys, in any order."""
 
     def sample(self, share: float) -> list[Key]:
-        """Return about this share of the documents, at random: a key is a hash, so those with the least keys."""
+        """Return about this share of the documents: those with the lowest keys, which are random because a key is a
+        hash."""
 
     def listed(self, path_prefix: str, limit: int) -> list[SharedListing]:
         """Return documents whose path has the prefix, in the order of their paths."""
@@ -153,21 +155,21 @@ class WritableEngine(SharedEngine, Protocol):
     """The additional methods that a publisher needs."""
 
     def create(self, header: CollectionHeader) -> None:
-        """Make the collection, if it does not exist, and store the header."""
+        """Create the collection if it does not exist, and store the header."""
 
     def set_header(self, header: CollectionHeader) -> None: ...
 
     def put(self, documents: Sequence[SharedDocument], *, former: Former = "any") -> None:
-        """Store documents with their pieces, in place of what was there under their keys. A reader sees each document
-        in its old version or in the new one. `former`: what is known to be there; the less, the faster."""
+        """Store documents with their pieces, and replace the former data under their keys. A reader sees each document
+        either in its old or in its new version. `former`: the possible former data; less data is faster."""
 
     def reweigh(self, documents: Sequence[SharedDocument]) -> None:
-        """Store the weights of documents that did not change otherwise."""
+        """Store the weights of documents that are otherwise unchanged."""
 
     def remove(self, keys: Collection[Key]) -> None: ...
 
     def set_frequencies(self, frequencies: Mapping[int, int]) -> None:
-        """Store in how many documents terms occur, by `term_id`; 0 removes a term."""
+        """Store document frequencies by `term_id`. 0 removes a term."""
 
     def keys(self) -> Iterator[tuple[Key, str]]:
         """Return all documents with their versions, in any order."""
@@ -176,13 +178,13 @@ class WritableEngine(SharedEngine, Protocol):
         """Return all terms with their frequencies, in any order."""
 
     def keep(self, is_current: Callable[[Key, str], bool]) -> None:
-        """Remove everything of other documents, or of other versions of these, which an earlier publisher left."""
+        """Remove the data of other documents and other versions, which an earlier publisher left."""
 
     def settle(self) -> None:
-        """Let the engine arrange what was stored, after many documents: it may search new ones more slowly."""
+        """Let the engine arrange its data after many documents, because it may search new ones more slowly."""
 
     def drop(self) -> None:
-        """Remove everything that was published."""
+        """Remove all published data."""
 
     def count(self) -> dict[str, int]:
-        """Return how many rows there are of each kind; all 0 after `drop`."""
+        """Return the number of rows of each kind. All are 0 after `drop`."""

@@ -1,10 +1,10 @@
-"""What one publication has sent, in its own SQLite file, so that an interrupted publication continues where it stopped.
+"""Record what one publication has sent, in its own SQLite file, so that an interrupted publication can continue.
 
-The file is a cache. Without it, or with one of another version, everything is compared with the engine again. Belongs
-to one thread at a time. Must not depend on engines or the index.
+The file is a cache. If it is missing or has another version, everything is compared with the engine again. Only one
+thread at a time may use it. Must not depend on engines or the index.
 
-A change is noted before it is sent and confirmed afterwards, each in one transaction. Frequencies are kept as they are
-(`n`) and as the engine has them (`sent`): whatever differs is sent, as often as it takes.
+A change is noted before it is sent and confirmed afterwards, each in one transaction. The file has the frequencies of
+the collection (`n`) and of the engine (`sent`). Frequencies are sent until both are equal.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from gnod.errors import StorageFailed
 from gnod.store.connection import json_list
 
-# A frequency that no term has, and a mean length that no collection has.
+# An impossible value, for an unknown frequency or mean length.
 _UNKNOWN = -1
 _VERSION = 1
 _CACHE_KIB = 8 * 1024
@@ -32,14 +32,14 @@ _SCHEMA = f"""
     CREATE TABLE state (value TEXT NOT NULL) STRICT;
     CREATE TABLE documents (
         key TEXT PRIMARY KEY,
-        path TEXT UNIQUE, -- NULL: the engine had it, from another publisher
+        path TEXT UNIQUE, -- NULL: a document from another publisher
         version TEXT NOT NULL,
         stamp TEXT NOT NULL,
         length INTEGER NOT NULL,
         pieces INTEGER NOT NULL,
         language TEXT,
-        average REAL NOT NULL, -- the mean length in its weights
-        sent INTEGER NOT NULL -- 0: the engine may have this version, another one, or a part
+        average REAL NOT NULL, -- the mean length for its weights
+        sent INTEGER NOT NULL -- 0: the engine may have this version, another version, or a part
     ) STRICT;
     CREATE INDEX languages ON documents (language) WHERE path IS NOT NULL;
     CREATE INDEX strangers ON documents (key) WHERE path IS NULL;
@@ -55,10 +55,10 @@ Ids = NDArray[np.uint32]
 
 
 class PublishedState(msgspec.Struct, kw_only=True):
-    """`publisher`: the name of this publisher. `clock`, `floor`, `vectors`: up to where the changes of the index are
-    noted; `is_complete`: all documents were compared since then. `is_alone`: the engine had nothing before, so what the
-    ledger does not know is not there; otherwise `is_swept` tells whether what others left there was removed. `model`:
-    the address of the model whose vectors are sent. `weighing`: how the weights were made (gnod.shared.weights).
+    """`publisher`: the name of this publisher. `clock`, `floor` and `vectors`: how far the changes of the index are
+    noted. `is_complete`: all documents have been compared since then. `is_alone`: the engine was empty before, so it
+    has only what the ledger knows. Otherwise, `is_swept`: the data of earlier publishers were removed. `model`: the
+    address of the model whose vectors are sent. `weighing`: how the weights were made (gnod.shared.weights).
     `documents`, `pieces` and `tokens` are sums over the documents. `change` grows with each change."""
 
     publisher: str = msgspec.field(default_factory=lambda: uuid.uuid4().hex)
@@ -78,7 +78,7 @@ class PublishedState(msgspec.Struct, kw_only=True):
 
 
 class SentDocument(NamedTuple):
-    """A document as the engine has it, or may have it. `is_ours`: it is one of the collection's, not yet removed."""
+    """A document that the engine has, or may have. `is_ours`: it belongs to the collection and is not removed yet."""
 
     key: str
     version: str
@@ -90,7 +90,7 @@ class SentDocument(NamedTuple):
 
 
 class QueuedDocument(NamedTuple):
-    """A document to be sent."""
+    """A document to send."""
 
     key: str
     path: str
@@ -112,12 +112,12 @@ class Ledger:
         self._connection.close()
 
     def delete(self) -> None:
-        """Close it, and delete the file."""
+        """Close and delete the file."""
         self.close()
         _unlink(self._path)
 
     def reset(self) -> None:
-        """Forget everything but the name of the publisher."""
+        """Delete everything except the name of the publisher."""
         publisher = self.state.publisher
         self.close()
         _unlink(self._path)
@@ -130,10 +130,10 @@ class Ledger:
         with self._connection:
             self._save()
 
-    # Documents that wait
+    # Waiting documents
 
     def wait_for(self, paths: Iterable[str]) -> None:
-        """Note documents that may have changed, and `state`."""
+        """Store documents that may have changed, and `state`."""
         with self._connection:
             self._connection.executemany(
                 "INSERT INTO waiting (path) VALUES (?) ON CONFLICT DO NOTHING", ((path,) for path in paths)
@@ -141,7 +141,7 @@ class Ledger:
             self._save()
 
     def waiting(self, limit: int) -> list[str]:
-        """Return documents that may have changed, in the order in which they were noted."""
+        """Return documents that may have changed, in the order in which they were stored."""
         rows = self._connection.execute("SELECT path FROM waiting ORDER BY number LIMIT ?", (limit,))
         return [str(path) for (path,) in rows]
 
@@ -149,7 +149,7 @@ class Ledger:
         return int(self._connection.execute("SELECT count(*) FROM waiting").get)
 
     def wait_for_all(self) -> None:
-        """Note all documents whose weights have another mean length than `state`, and `state`."""
+        """Store all documents whose weights have another mean length than `state`, and `state`."""
         with self._connection:
             self._connection.execute(
                 "INSERT INTO waiting (path) SELECT path FROM documents WHERE average <> ? AND path IS NOT NULL"
@@ -159,7 +159,7 @@ class Ledger:
             self._save()
 
     def forget_weights(self) -> None:
-        """Have the weights of all documents sent again."""
+        """Make the publisher send the weights of all documents again."""
         with self._connection:
             self._connection.execute("UPDATE documents SET average = ?", (_UNKNOWN,))
         self.wait_for_all()
@@ -175,7 +175,7 @@ class Ledger:
         return {row[0]: SentDocument(*row[:-2], *map(bool, row[-2:])) for row in rows}
 
     def stamps(self, after: str, until: str | None) -> dict[str, str]:
-        """Return the stamps by path, between two paths; "" where the document was not sent completely."""
+        """Return the stamps by path, between two paths. The stamp is "" if the document was not sent completely."""
         rows = self._connection.execute(
             "SELECT path, iif(sent, stamp, '') FROM documents WHERE path > ?1 AND (?2 IS NULL OR path <= ?2)",
             (after, until),
@@ -183,7 +183,7 @@ class Ledger:
         return dict(rows)
 
     def strangers(self, limit: int) -> list[str]:
-        """Return keys of documents that the engine has and the collection has not."""
+        """Return keys of documents that the engine has but the collection does not."""
         rows = self._connection.execute("SELECT key FROM documents WHERE path IS NULL LIMIT ?", (limit,))
         return [str(key) for (key,) in rows]
 
@@ -196,14 +196,14 @@ class Ledger:
         return bool(found == version)
 
     def adopt(self, documents: Iterable[tuple[str, str]]) -> None:
-        """Note what the engine has, from another publisher or an earlier ledger."""
+        """Store the documents in the engine, from another publisher or an earlier ledger."""
         with self._connection:
             self._connection.executemany(
                 "INSERT OR REPLACE INTO documents VALUES (?, NULL, ?, '', 0, 0, NULL, -1, 1)", documents
             )
 
     def adopt_frequencies(self, frequencies: Iterable[tuple[int, int]]) -> None:
-        """Note what the engine has: terms that no document has are to be removed there."""
+        """Store the frequencies in the engine, so that terms without a document are removed there."""
         with self._connection:
             self._connection.execute("UPDATE terms SET sent = 0")
             self._connection.executemany(
@@ -211,7 +211,7 @@ class Ledger:
             )
 
     def begin(self, entries: Sequence[QueuedDocument], removed: Collection[str]) -> None:
-        """Note what is about to be sent, and what about to be removed, by key."""
+        """Note the documents that are about to be sent, and the keys that are about to be removed."""
         before = self.documents([*(entry.key for entry in entries), *removed])
         with self._connection:
             old = self._terms([*(entry.key for entry in entries), *removed])
@@ -237,8 +237,8 @@ class Ledger:
     def confirm(
         self, entries: Collection[str], removed: Collection[str], paths: Sequence[str], failed: dict[str, str]
     ) -> None:
-        """Note that documents were sent, and others removed, by key. `paths` no longer wait; `failed`: by path, those
-        that the engine refuses, and why."""
+        """Note the keys of documents that were sent or removed. `paths` no longer wait. `failed`: the reasons of the
+        engine's refusals, by path."""
         with self._connection:
             self._connection.executemany("UPDATE documents SET sent = 1 WHERE key = ?", ((key,) for key in entries))
             self._connection.executemany("DELETE FROM documents WHERE key = ?", ((key,) for key in removed))
@@ -254,7 +254,7 @@ class Ledger:
             )
 
     def restamp(self, stamps: Collection[tuple[str, str]]) -> None:
-        """Note the new stamps, by key, of documents that are as they were."""
+        """Store the new stamps, by key, of documents that did not change."""
         with self._connection:
             self._connection.executemany("UPDATE documents SET stamp = ?2 WHERE key = ?1", stamps)
 
@@ -267,7 +267,7 @@ class Ledger:
         return dict(self._connection.execute("SELECT id, n FROM terms WHERE n <> sent ORDER BY id LIMIT ?", (limit,)))
 
     def attempt_frequencies(self, frequencies: Iterable[int]) -> None:
-        """Note that these are about to be sent. Until they are confirmed, nobody knows which number the engine has."""
+        """Note that these are about to be sent. Until they are confirmed, the numbers in the engine are unknown."""
         with self._connection:
             self._connection.executemany(
                 "UPDATE terms SET sent = ? WHERE id = ?", ((_UNKNOWN, id_) for id_ in frequencies)
@@ -305,7 +305,7 @@ class Ledger:
         return msgspec.json.decode(str(self._connection.execute("SELECT value FROM state").get), type=PublishedState)
 
     def _open(self) -> apsw.Connection:
-        """Open the file. Replace it by a new one if it cannot be used."""
+        """Open the file. Replace an unusable file with a new one."""
         try:
             return self._opened()
         except (apsw.Error, msgspec.MsgspecError):
@@ -338,7 +338,7 @@ class Ledger:
 
 
 def _packed(ids: Ids) -> bytes:
-    """Return ascending numbers, packed in a few bits each."""
+    """Compress ascending numbers to a few bits each."""
     return zlib.compress(np.diff(ids, prepend=np.uint32(0)).astype("<u4").tobytes(), 1)
 
 

@@ -1,4 +1,4 @@
-"""Which model made the vectors of a shared collection: as a publisher names it, and as a reader finds it."""
+"""Name the model of a shared collection's vectors for readers, and find it on a reader's machine."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from gnod.config.model_uris import LocalFile, endpoint_of, parse
 from gnod.configured.models import ModelService
 from gnod.errors import InvalidModelUri
 
-# Keep the digests of this many files of the user's models.
+# Cache the digests of this many of the user's model files.
 _DIGESTS = 16
 
 
 class Model(NamedTuple):
-    """The model whose vectors are published. `uri` in the index; `name` and `hash` for readers."""
+    """The model whose vectors are published. `uri`: its address in the index. `name` and `hash` are for readers."""
 
     uri: str
     name: str
@@ -25,7 +25,7 @@ class Model(NamedTuple):
 
 
 def published(models: ModelService, uri: str) -> Model:
-    """Return a model as readers see it: without the path of a file. Reads a file of the user's once."""
+    """Return the description of a model for readers, without a file path. Reads a model file of the user once."""
     parsed, installed = parse(uri), models.files.find(uri)
     name = f"file:{Path(parsed.path).name}" if isinstance(parsed, LocalFile) else uri
     if endpoint := endpoint_of(uri):
@@ -34,8 +34,8 @@ def published(models: ModelService, uri: str) -> Model:
 
 
 def same(models: ModelService, uri: str, sha256: str | None) -> str | None:
-    """Return the address of the model with which a collection was embedded, if it is here: under the same address, or
-    as a file of the user's. Reads that once."""
+    """Return the address of the model that embedded a collection, if it is on this machine: at the same address, or as
+    a file of the user, which is read once."""
     with contextlib.suppress(InvalidModelUri):
         installed = models.find(uri)
         if installed and installed.sha256:

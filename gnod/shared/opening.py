@@ -1,6 +1,6 @@
-"""Open the engine of an address: through the gate, and with the token of its host.
+"""Open the engine at an address, through the gate and with the token of its host.
 
-Tokens come from the environment or the system's keyring. They are never logged, and in no message and no file.
+Tokens come from the environment or the system's keyring. They never appear in logs, messages or files.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SERVICE = "gnod-shared"
 async def open_engine(
     address: SharedAddress, gate: Gate, purpose: Purpose, addresses: Addresses, timeout_s: float = DEFAULT_TIMEOUT_S
 ) -> MilvusEngine:
-    """Return an engine that answered. It sends what the gate lets through at that moment. Raises EgressForbidden,
+    """Return an engine that has answered. The gate checks each request when it is sent. Raises EgressForbidden,
     DependencyMissing, Unreachable and EngineFailed."""
     gate.within(str(address), purpose)  # check this before the name is resolved
     place = await place_of(address, addresses)
@@ -34,15 +34,15 @@ async def open_engine(
     try:
         return await _opened(MilvusConnection(address, relay_to(address, place, gate, purpose), token, timeout_s))
     except TokenRefused:
-        # The keyring may ask its owner, so use it only for servers that require a token.
+        # The keyring may prompt the user, so use it only for servers that require a token.
         found = None if token else await keys.secret(SERVICE, account(address))
         if found is None:
-            raise TokenRefused(f"{address} requires a token, or another one: {remedy(address)}") from None
+            raise TokenRefused(f"{address} requires a valid token: {remedy(address)}") from None
         return await _opened(MilvusConnection(address, relay_to(address, place, gate, purpose), found, timeout_s))
 
 
 def relay_to(address: SharedAddress, place: EndpointAddress, gate: Gate, purpose: Purpose) -> Relay:
-    """Return the way to an engine, at one of its IP addresses that is within the scope now. Raises EgressForbidden."""
+    """Return a relay to one of the engine's IP addresses that are within the scope now. Raises EgressForbidden."""
     host, scope = _within(address, place, gate.within(str(address), purpose))
 
     def check() -> None:
@@ -52,7 +52,7 @@ def relay_to(address: SharedAddress, place: EndpointAddress, gate: Gate, purpose
 
 
 async def place_of(address: SharedAddress, addresses: Addresses) -> EndpointAddress:
-    """Raises Unreachable for a name without an address."""
+    """Raises Unreachable if the name has no address."""
     try:
         return await addresses.locate(address.host, address.port)
     except (OSError, TimeoutError):
@@ -79,7 +79,7 @@ def token_from_environment(address: SharedAddress, environment: Mapping[str, str
 
 
 def remedy(address: SharedAddress) -> str:
-    """Return how to store the token."""
+    """Return instructions to store the token."""
     return (
         f"store it with `keyring set {SERVICE} {account(address)}`, or in {variable(address)} of the daemon;"
         " it is a token, or user:password"
@@ -97,8 +97,8 @@ async def _opened(connection: MilvusConnection) -> MilvusEngine:
 
 
 def _within(address: SharedAddress, place: EndpointAddress, egress: Egress) -> tuple[str, Scope]:
-    """Return the IP address to connect to, and where it is. Raises EgressForbidden for an engine beyond the scope, or
-    not encrypted where it must be."""
+    """Return the IP address to connect to, and its scope. Raises EgressForbidden if the engine is outside the allowed
+    scope, or lacks required encryption."""
     allowed = [(ip, scope) for ip, scope in place.addresses if egress.allows(scope)]
     encrypted = [(ip, scope) for ip, scope in allowed if scope != "any" or address.is_encrypted]
     if encrypted:

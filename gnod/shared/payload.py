@@ -1,7 +1,7 @@
-"""The published content of a document: what a reader needs to store it in its own index, beside its vectors.
+"""Encode and decode the published content of a document. A reader stores it in its own index, beside the vectors.
 
-Terms are left out: whoever has the same version of the analyser makes the same ones. So is what only the machine with
-the files can use: inodes, scans that are still to be read, and messages about files.
+Terms are left out, because the same version of the analyser makes the same terms. Data that only the machine with the
+files can use are also left out: inodes, scans that are not read yet, and messages about files.
 
 A reader gets payloads from a machine that it does not control. `decode` checks types, sizes and offsets.
 """
@@ -33,7 +33,7 @@ if sys.version_info >= (3, 14):
 else:
     from backports.zstd import ZstdDecompressor, ZstdError, compress
 
-# Larger than the longest text that is indexed by default, with its chunks and links.
+# This is larger than the longest text that is indexed by default, with its chunks and links.
 _MOST_BYTES = 512 << 20
 _LEVEL = 3
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -41,7 +41,7 @@ NO_TERMS = Terms("", "", "")
 
 
 class Payload(msgspec.Struct, frozen=True, kw_only=True):
-    """`prepared` has no terms. `path` is relative to the collection, `container` as in `writing.put`."""
+    """`prepared` has no terms. `path` is relative to the collection. `container` is as in `writing.put`."""
 
     path: str
     prepared: PreparedDocument
@@ -51,7 +51,7 @@ class Payload(msgspec.Struct, frozen=True, kw_only=True):
 def shared_document(
     connection: Connection, document: DocumentRow, uri: str | None, average: float
 ) -> tuple[SharedDocument, TermCounts]:
-    """Return the document to publish, and how often its terms occur."""
+    """Return the document to publish, and the counts of its terms."""
     prepared = prepared_of(connection, document)
     counts = counts_of(prepared.terms)
     pieces = pieces_of(connection, document.mirror_hash, uri)
@@ -75,7 +75,7 @@ def shared_document(
 
 
 def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocument:
-    """Return a document of the index as it was stored; without its scans."""
+    """Return a document of the index in the form in which it was stored, without its scans."""
     mirror = document.mirror_hash
     title, markdown = connection.execute("SELECT title, markdown FROM content WHERE mirror_hash = ?", (mirror,)).get
     stat = document.stat
@@ -106,14 +106,14 @@ def prepared_of(connection: Connection, document: DocumentRow) -> PreparedDocume
         ],
         terms=terms_of(document.language, document.path, titles(document.title, metadata), markdown, document.mime),
         definitions=definitions.all_of(connection, document.id),
-        links=[each.link for each in links.outgoing(connection, document.id)],
+        links=[stored.link for stored in links.outgoing(connection, document.id)],
         aliases=aliases,
         labels=labels,
     )
 
 
 def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tuple[PublishedPiece, ...]:
-    """Return the pieces of a document that have vectors of the model, in order."""
+    """Return the pieces of a document with vectors of the model, in order."""
     rows = connection.execute(
         'SELECT k.seq, v.start, v."end", v.line, v.last_line, v.embedding FROM chunks k'
         " CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash"
@@ -125,7 +125,7 @@ def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> tupl
 
 
 def encode(payload: Payload) -> bytes:
-    """Return the bytes to publish; the same for the same document."""
+    """Return the bytes to publish. Equal documents give equal bytes."""
     prepared = payload.prepared
     shared = msgspec.structs.replace(
         prepared,
@@ -138,12 +138,12 @@ def encode(payload: Payload) -> bytes:
 
 
 def decode(data: bytes) -> Payload:
-    """Raises EngineFailed for what no publisher sends."""
+    """Raises EngineFailed for data that no publisher sends."""
     try:
         decompressor = ZstdDecompressor()
         plain = decompressor.decompress(data, max_length=_MOST_BYTES)
         if not decompressor.eof:
-            raise ValueError("it is too long, or cut off")
+            raise ValueError("it is too long or truncated")
         payload = msgspec.msgpack.decode(plain, type=Payload)
         _check(payload)
     except (ZstdError, msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError, ValueError) as error:
@@ -152,13 +152,13 @@ def decode(data: bytes) -> Payload:
 
 
 def _version(document: SharedDocument, counts: TermCounts) -> str:
-    """Return a hash of everything. The weights depend on other documents, so they are represented by the counts."""
+    """Return a hash of all fields. The weights depend on other documents, so the counts are hashed instead."""
     fields = msgspec.structs.asdict(document) | {"weights": [counts.ids.tobytes(), counts.columns.tobytes()]}
     return hashlib.sha256(msgspec.msgpack.encode(fields)).hexdigest()[:16]
 
 
 def _names(connection: Connection, document: DocumentRow) -> tuple[list[str], list[str]]:
-    """Return the aliases and the labels of a document, in the form in which names are compared."""
+    """Return the aliases and labels of a document, in the form for comparison."""
     rows = connection.execute("SELECT name, rank FROM names WHERE document_id = ? ORDER BY name", (document.id,))
     found = list(rows)
     own = {name.name for name in names_of(document.path, (), ()) if name.rank == PATH}
@@ -174,10 +174,10 @@ def _check(payload: Payload) -> None:
     prepared = payload.prepared
     end = len(prepared.markdown)
     if not all(_SHA256.fullmatch(each) for each in (prepared.mirror_hash, *(c.embed_hash for c in prepared.chunks))):
-        raise ValueError("a hash is not one of SHA-256")
+        raise ValueError("a hash is not a SHA-256 hash")
     spans: list[Chunk | StoredDefinition | Link] = [*prepared.chunks, *prepared.definitions, *prepared.links]
     if any(not 0 <= span.start <= span.end <= end for span in spans):
-        raise ValueError("a range is not within its text")
+        raise ValueError("a range is outside its text")
 
 
 def _is_relative(path: str) -> bool:

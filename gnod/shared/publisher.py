@@ -1,9 +1,8 @@
-"""Publishes the collections that have `publish` in the config: after each change of the index, as long as the daemon
-runs.
+"""Publish the collections that have `publish` in the config. While the daemon runs, each change of the index is sent.
 
-Each publication has a task that decides when, and a thread that reads the index and talks to the engine. If the engine
-is unreachable, the task tries again, with a growing pause. What was sent is in the ledger (gnod/shared/ledger.py), so a
-restart continues the work.
+Each publication has a task that schedules the work, and a thread that reads the index and calls the engine. If the
+engine is unreachable, the task tries again after growing pauses. The ledger (gnod/shared/ledger.py) records what was
+sent, so the work continues after a restart.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ T = TypeVar("T")
 
 # Changes within this time are sent together.
 _TOGETHER_S = 0.2
-# Tell the engine this often that the publisher is there. Readers see it.
+# Store a heartbeat in the engine this often. Readers see it.
 _HEARTBEAT_S = 60.0
 _COMPARE_S = 3600.0
 _FIRST_RETRY_S, _LAST_RETRY_S = 1.0, 60.0
@@ -55,9 +54,9 @@ _log = logging.getLogger(__name__)
 
 
 class PublicationState(NamedTuple):
-    """`state`: publishing, idle (everything is published) or failing (`reason` says why). `behind`: documents that may
-    have changed and were not sent yet; `failed`: those that the engine refuses. `told_at`: when the engine was last
-    told, in seconds since 1970; None: not since the daemon started."""
+    """`state`: publishing, idle (everything is published) or failing (for `reason`). `behind`: the number of documents
+    that may have changed and were not sent yet. `failed`: the number that the engine refuses. `told_at`: the time of
+    the last heartbeat, in seconds since 1970; None if there was none since the daemon started."""
 
     collection: str
     address: str
@@ -70,7 +69,7 @@ class PublicationState(NamedTuple):
 
 
 class Removed(NamedTuple):
-    """What `unpublish` removed, and what is left, as the number of rows of each kind."""
+    """The numbers of rows of each kind before and after `unpublish`."""
 
     address: str
     before: dict[str, int]
@@ -78,7 +77,7 @@ class Removed(NamedTuple):
 
 
 class PublishingService:
-    """`changed` is emitted when the state of a publication changes."""
+    """Emits `changed` when the state of a publication changes."""
 
     def __init__(
         self,
@@ -108,11 +107,11 @@ class PublishingService:
         self._follow_config()
 
     def states(self) -> list[PublicationState]:
-        known = self._invalid | {name: each.state for name, each in self._publications.items()}
+        known = self._invalid | {name: publication.state for name, publication in self._publications.items()}
         return [known[name] for name in sorted(known)]
 
     async def look(self, name: str, written: str) -> tuple[SharedAddress, CollectionHeader | None]:
-        """Return where a collection would be published, and what is there. Changes nothing.
+        """Return the address where a collection would be published, and the header there. Changes nothing.
 
         Raises InvalidAddress, EgressForbidden, DependencyMissing, Unreachable, EngineFailed and AlreadyPublished."""
         address = self._free_address(name, written)
@@ -124,7 +123,7 @@ class PublishingService:
                 await asyncio.to_thread(engine.close)
 
     async def publish(self, name: str, written: str, *, take_over: bool = False) -> SharedAddress:
-        """Publish a collection from now on. Raises as `look` does."""
+        """Publish a collection from now on. Raises the errors of `look`."""
         address = self._free_address(name, written)
         async with self._lock:
             await self._stop(name)
@@ -142,8 +141,8 @@ class PublishingService:
         return address
 
     async def unpublish(self, name: str) -> Removed:
-        """Remove everything that was published of a collection. Raises NotPublished, AlreadyPublished (by another
-        daemon), Unreachable and EngineFailed; then nothing else changed."""
+        """Remove all published data of a collection. Raises NotPublished, AlreadyPublished (by another daemon),
+        Unreachable and EngineFailed. After an error, the config is unchanged."""
         written = self._configuration.collection(name).publish
         if written is None:
             raise NotPublished(f"the collection {name} is not published from here", {"name": name})
@@ -160,8 +159,7 @@ class PublishingService:
         return removed
 
     async def up_to_date(self, name: str, report: Callable[[PublicationState], None]) -> PublicationState:
-        """Return when everything that changed so far is published, or a reason keeps it from that. Reports in
-        between."""
+        """Return when all changes so far are published, or when publishing fails. Calls `report` in between."""
         while publication := self._publications.get(name):
             state = publication.state
             report(state)
@@ -174,7 +172,7 @@ class PublishingService:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        await asyncio.gather(*(each.close() for each in self._publications.values()))
+        await asyncio.gather(*(publication.close() for publication in self._publications.values()))
         self._publications.clear()
 
     def _follow_config(self) -> None:
@@ -183,7 +181,7 @@ class PublishingService:
         task.add_done_callback(self._tasks.discard)
 
     async def _adapt(self) -> None:
-        """Make the publications those of the config."""
+        """Make the publications equal the config."""
         async with self._lock:
             wanted = self._wanted()
             for name, publication in list(self._publications.items()):
@@ -197,7 +195,7 @@ class PublishingService:
                 publication.wake()  # the model may have changed
 
     def _wanted(self) -> dict[str, SharedAddress]:
-        """Return the addresses of the config; invalid ones are kept for `states`."""
+        """Return the addresses from the config. Invalid ones are kept for `states`."""
         wanted: dict[str, SharedAddress] = {}
         self._invalid.clear()
         for collection in self._configuration.current.collections:
@@ -257,7 +255,7 @@ class PublishingService:
             await publication.close()
 
     def _ledger_path(self, address: SharedAddress) -> Path:
-        """Return a path that depends on the address: a collection that was renamed is still the same publication."""
+        """Return a path that depends only on the address, so that a renamed collection stays the same publication."""
         digest = hashlib.sha256(str(address).encode()).hexdigest()[:12]
         return self._folder / f"{self._database.path.stem.replace('index', 'published', 1)}-{digest}.sqlite"
 
@@ -267,7 +265,7 @@ class PublishingService:
 
 
 class _Publication:
-    """Call `start` once, after `begin` or without it."""
+    """Call `start` once. `begin` may be called before it."""
 
     def __init__(
         self,
@@ -313,7 +311,7 @@ class _Publication:
         await asyncio.shield(self._next)
 
     async def begin(self, *, take_over: bool = False) -> None:
-        """Open the engine and become the publisher."""
+        """Open the engine, and become the publisher."""
         self._engine = await self._open_engine()
         self._model = await self._model_of()
         await self._in_thread(partial(self._begin, take_over=take_over))
@@ -351,7 +349,7 @@ class _Publication:
             retry_s = min(2 * retry_s, _LAST_RETRY_S)
 
     async def _publish(self) -> None:
-        """Send everything that changed."""
+        """Send all changes."""
         if await self._model_of() != self._model:
             await self._end()
             await self.begin()
@@ -363,7 +361,7 @@ class _Publication:
         self._set(state)
 
     async def _wait(self) -> None:
-        """Return when the index has changed, or when it is time to tell the engine that the publisher is there."""
+        """Return when the index has changed, or when a heartbeat is due."""
         try:
             async with asyncio.timeout(_HEARTBEAT_S):
                 await self._wanted.wait()
@@ -372,7 +370,7 @@ class _Publication:
         await asyncio.sleep(_TOGETHER_S)
 
     async def _end(self) -> None:
-        """Let go of the engine and the ledger; a call that is under way ends."""
+        """Close the engine and the ledger. A running call ends."""
         if self._engine is not None:
             await asyncio.to_thread(self._engine.close)
             self._engine = None
@@ -402,7 +400,7 @@ class _Publication:
         self._ledger = Ledger(self._ledger_path)
         publisher = Publisher(self._ledger, self._engine, self._name, self._model, socket.gethostname())
         publisher.begin(self._connection, take_over=take_over)
-        publisher.compare_again()  # the clock does not contain all changes that were made while nobody watched
+        publisher.compare_again()  # the clock may lack changes that were made while this was not running
         self._publisher = publisher
 
     def _follow(self) -> PublicationState:
@@ -441,7 +439,7 @@ class _Publication:
 
 
 def _dropped(engine: MilvusEngine, address: SharedAddress, path: Path) -> Removed:
-    """Remove a publication, in a thread."""
+    """Remove a publication. Runs in a thread."""
     ledger = Ledger(path)
     try:
         header = engine.header()

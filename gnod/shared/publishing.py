@@ -1,10 +1,10 @@
-"""Keep a shared collection equal to a collection of the index: changes are noted, then sent, then confirmed.
+"""Keep a shared collection equal to a collection of the index. Changes are noted, then sent, then confirmed.
 
-Everything that is sent is absolute and may be sent again, so after any interruption the publisher continues with what
-its ledger has not confirmed. Blocks; only one thread at a time may use it. Must not depend on the configuration.
+All sent values are absolute and may be sent again. So after any interruption, the publisher continues with the changes
+that its ledger has not confirmed. Blocks; only one thread at a time may use it. Must not depend on the configuration.
 
-One daemon publishes a collection: the header names it. Another one is refused, unless it takes over; the first one
-notices that before it sends anything else.
+Only one daemon publishes a collection, and the header names it. Another daemon is refused unless it takes over. The
+first daemon notices this before it sends anything else.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from gnod.store.tables import changes, documents
 from gnod.store.tables.changes import Position
 from gnod.store.vectors import vector_rows
 
-# The maximum documents of a batch, and characters of their texts.
+# The maximum number of documents in a batch, and of characters in their texts.
 _BATCH, _CHARACTERS = 200, 8 << 20
 _PAGE = 5_000
-# The terms of a request, and how often their frequencies and the header are sent while many documents are sent.
+# The number of terms in a request, and how often frequencies and the header are sent while many documents are sent.
 _TERMS, _EVERY_S = 5_000, 30.0
-# The engine may arrange the documents after this many.
+# Call the engine's `settle` after this many documents.
 _MANY = 1_000
-# A header is renewed after this time, so that readers see that the publisher is there.
+# Renew the header after this time, so that readers see that the publisher is running.
 _HEARTBEAT_S = 55.0
 # All weights are sent again when the mean length has drifted by this share.
 _DRIFT = 0.05
 
 
 class _PublishedBatch(NamedTuple):
-    """`paths`: all that were looked at. `sent`: documents to be sent, with what the ledger notes; `reweighed`: those of
-    which only the weights are; `removed`: keys; `restamped`: (key, stamp) of those that are as they were."""
+    """`paths`: all checked documents. `sent`: documents to send, with their rows for the ledger. `reweighed`: documents
+    of which only the weights are sent. `removed`: keys. `restamped`: (key, stamp) of unchanged documents."""
 
     paths: list[str]
     sent: list[tuple[SharedDocument, QueuedDocument]]
@@ -53,7 +53,7 @@ class _PublishedBatch(NamedTuple):
 
 
 class Publisher:
-    """`label`: who publishes, in words for people. `told_at`: when the header was stored, since 1970."""
+    """`label`: the publisher's name for people. `told_at`: when the header was stored, in seconds since 1970."""
 
     def __init__(
         self, ledger: Ledger, engine: WritableEngine, collection: str, model: Model | None, label: str
@@ -70,7 +70,7 @@ class Publisher:
     # Called first
 
     def begin(self, connection: Connection, *, take_over: bool = False) -> None:
-        """Make the shared collection, or continue with it. Raises AlreadyPublished."""
+        """Create the shared collection, or continue with an existing one. Raises AlreadyPublished."""
         header, state = self._engine.header(), self._ledger.state
         if header is not None and header.format > FORMAT:
             raise EngineFailed("a newer gnod publishes this collection: upgrade gnod")
@@ -83,7 +83,7 @@ class Publisher:
         self._engine.create(self._header(connection))
 
     def _start_over(self, connection: Connection, header: CollectionHeader | None) -> None:
-        """Note what the engine has, so that it is compared with the collection."""
+        """Read what the engine has into the ledger, for comparison with the collection."""
         self._ledger.reset()
         state = self._ledger.state
         state.average = in_snapshot(connection, self._mean_length)
@@ -96,14 +96,14 @@ class Publisher:
                 self._ledger.adopt(page)
 
     def _take_model(self) -> None:
-        """Compare all documents again if another model serves now."""
+        """Compare all documents again if the serving model has changed."""
         state, uri = self._ledger.state, self._model.uri if self._model else None
         if state.model != uri:
             state.model, state.is_complete = uri, False
             self._ledger.save()
 
     def _take_weighing(self) -> None:
-        """Send all weights again if this version of gnod makes others. The version of a document does not tell."""
+        """Send all weights again if this version of gnod makes other weights. Document versions do not include this."""
         if self._ledger.state.weighing != WEIGHING:
             self._ledger.state.weighing = WEIGHING
             self._ledger.forget_weights()
@@ -111,13 +111,13 @@ class Publisher:
     # Called repeatedly
 
     def follow(self, connection: Connection) -> bool:
-        """Note what changed in the index since the last call. Returns whether something is to be sent."""
+        """Note the changes of the index since the last call. Returns whether there is something to send."""
         in_snapshot(connection, self._follow)
         is_due = time.monotonic() - self._told > _HEARTBEAT_S
         return is_due or self._ledger.count_waiting() > 0 or bool(self._ledger.unsent_frequencies(1))
 
     def step(self, connection: Connection) -> bool:
-        """Send some of what was noted. Returns whether there is more."""
+        """Send some of the noted changes. Returns whether there are more."""
         paths = self._ledger.waiting(_BATCH)
         if not paths:
             return self._finish(connection)
@@ -129,14 +129,13 @@ class Publisher:
         return True
 
     def tell(self, connection: Connection) -> None:
-        """Store the header: that this publisher is there, and how far it is behind. Raises AlreadyPublished."""
+        """Store the header, with a heartbeat and the number of changes behind. Raises AlreadyPublished."""
         self._check_lease()
         self._engine.set_header(self._header(connection))
         self._told, self.told_at = time.monotonic(), time.time()
 
     def compare_again(self) -> None:
-        """Have the next `follow` compare all documents: some changes, such as that of a file's time, cause no
-        events."""
+        """Make the next `follow` compare all documents. Some changes, such as a new file time, cause no events."""
         self._ledger.state.is_complete = False
         self._ledger.save()
 
@@ -159,7 +158,7 @@ class Publisher:
             self._ledger.wait_for(paths)
 
     def _changed_paths(self, connection: Connection) -> tuple[list[str], bool]:
-        """Return what changed since `state`, which moves on; and whether that is not known."""
+        """Return the paths that changed since `state`, and whether they are unknown. Advances `state`."""
         state = self._ledger.state
         paths: list[str] = []
         more = True
@@ -179,7 +178,7 @@ class Publisher:
         return paths, False
 
     def _paths_of(self, connection: Connection, vector_ids: Sequence[int]) -> list[str]:
-        """Return the documents of the collection that hold these vectors."""
+        """Return the paths of the collection's documents with these vectors."""
         rows = connection.execute(
             "SELECT DISTINCT d.path FROM json_each(?1) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
             " CROSS JOIN chunks k ON k.embed_hash = v.embed_hash"
@@ -190,7 +189,7 @@ class Publisher:
         return [str(path) for (path,) in rows]
 
     def _compare_all(self, connection: Connection) -> None:
-        """Note every document that is not as it was sent, and every one that is gone."""
+        """Note every document that differs from what was sent, and every removed document."""
         state = self._ledger.state
         position = changes.present(connection)
         floor = changes.catch_up(connection, Position(0)).floor
@@ -262,13 +261,14 @@ class Publisher:
         ledger.confirm(sent, batch.removed, batch.paths, failed)
 
     def _former(self, known: SentDocument | None) -> Former:
-        """Return what the engine has of a document."""
+        """Return what the engine has under the key of a document."""
         if known is not None:
             return "whole" if known.is_sent and known.is_ours else "any"
         return "nothing" if self._ledger.state.is_alone else "any"
 
     def _put(self, some: Sequence[SharedDocument], former: Former) -> dict[str, str]:
-        """Send documents. Returns, by path, those that the engine refuses, and why: it refuses them together."""
+        """Send documents. Returns the reasons of the engine's refusals by path. An engine refuses a batch as a
+        whole."""
         if not some:
             return {}
         try:
@@ -285,7 +285,7 @@ class Publisher:
         return {}
 
     def _finish(self, connection: Connection) -> bool:
-        """Send what follows from all documents. Returns whether documents have to be sent again."""
+        """Send the data that depend on all documents. Returns whether documents must be sent again."""
         if gone := self._ledger.strangers(_PAGE):
             self._check_lease()
             self._engine.remove(gone)
@@ -370,7 +370,7 @@ def refused(header: CollectionHeader) -> AlreadyPublished:
 
 
 def stamp_of(connection: Connection, document_id: int, uri: str | None) -> str:
-    """Return what changes with everything of a document that is published, and is cheap to read."""
+    """Return a stamp that changes with any published data of a document. It is cheap to read."""
     stamp = connection.execute(f"SELECT {_STAMP} FROM documents d WHERE d.id = ?2", (uri, document_id)).get
     return str(stamp)
 
@@ -383,7 +383,7 @@ _STAMP = """d.indexed_at || ' ' || d.dated || ' ' || d.mtime_ns || ' ' || (
 
 
 def _stamps(connection: Connection, collection: str, uri: str | None, after: str, limit: int) -> dict[str, str]:
-    """Return the stamps of documents by path, in their order, after a path."""
+    """Return the stamps of documents by path, in order, after the path `after`."""
     rows = connection.execute(
         f"SELECT d.path, {_STAMP} FROM documents d WHERE d.active AND d.path > ?3"
         " AND d.collection_id = (SELECT id FROM collections WHERE name = ?2) ORDER BY d.path LIMIT ?4",

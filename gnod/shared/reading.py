@@ -1,8 +1,8 @@
-"""One request over a shared collection: the engine finds candidates, the replica gets them, and they are ranked there.
+"""Search a shared collection. The engine finds candidates, the replica stores them, and they are ranked there.
 
-Blocks, so it is called in threads, one call at a time. Only documents that the engine returned for this request count:
-what was removed from the collection is not found, whatever the replica still holds. Raises Unreachable, EngineFailed
-and NotPublished.
+Blocks, so it is called in threads, one call at a time. Only documents that the engine returned for this request count.
+So a document that was removed from the collection is not found, even if the replica still has it. Raises Unreachable,
+EngineFailed and NotPublished.
 """
 
 from __future__ import annotations
@@ -36,23 +36,24 @@ from gnod.store.tables.filters import Condition, Filters
 from gnod.store.vectors import vector_rows
 from gnod.store.vectors.vector_rows import DTYPE
 
-# The number of candidates by keyword, unless more results are wanted; and the maximum.
+# The number of candidates by keyword, unless more results are requested, and the maximum.
 BY_WORDS = 200
 MOST = 1000
-# The number of documents that are fetched at a time.
+# The number of documents to fetch at a time.
 _FETCHED = 50
-# With this many documents, the deviation differs by at most 5 % from the deviation of all documents.
+# The deviation over this many documents differs by at most 5 % from the deviation over all documents.
 SIZE = 1000
-# The maximum number of pieces of a document: a long one would need much memory.
+# The maximum number of pieces of a document, because a long document would need much memory.
 _MOST_PIECES = 32
 Floats = NDArray[np.float32]
 
 
 class DocumentSample:
-    """Some random documents of a shared collection, in memory: what can be said of all its documents without asking.
-    How far the best document stands out (gnod.search.ranking.fusion) needs the mean and the deviation over all.
+    """Random documents of a shared collection, in memory, for estimates over all its documents without a request.
+    Fusion needs the mean and the deviation over all documents to see how far the best one stands out
+    (gnod.search.ranking.fusion).
 
-    `dimensions` of the vectors; None: there are none."""
+    `dimensions`: of the vectors; None if there are no vectors."""
 
     def __init__(self, documents: Sequence[SharedDocument], dimensions: int | None) -> None:
         self._keys = [document.key for document in documents]
@@ -86,7 +87,7 @@ class DocumentSample:
 
     def sums(self, weights: Mapping[int, float], without: Collection[Key], documents: int) -> tuple[float, float]:
         """Estimate the sum of the scores of this many documents that are not in `without`, and the sum of their square
-        roots. `weights` of the query's terms."""
+        roots. `weights`: of the query's terms."""
         outside = np.array([key not in without for key in self._keys], bool)
         if documents <= 0 or not outside.any():
             return 0.0, 0.0
@@ -101,8 +102,8 @@ class DocumentSample:
 
 
 class Shared:
-    """An attached collection. `reads_words`: the analyser is that of the publisher; `uri`: of the vectors, if the
-    reader has their model. `sample`: None until it is there."""
+    """An attached collection. `reads_words`: the publisher has the same analyser. `uri`: the model of the vectors, if
+    the reader has it. `sample` is None until it has been taken."""
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class Shared:
         self._frequencies: tuple[int, Cache[str, int]] = (header.change, Cache())
 
     def frequencies(self, terms: Collection[str]) -> Mapping[str, int]:
-        """Return in how many documents terms occur, as of the last header."""
+        """Return the document frequencies of terms, as of the last header."""
         change = self.header.change
         with self._lock:
             if self._frequencies[0] != change:
@@ -136,11 +137,13 @@ class Shared:
         return found
 
     def bring(self, found: Sequence[ScoredDocument], until: float = math.inf) -> dict[Key, int]:
-        """Get those of the documents that the replica does not have in this version, in their order: the first few,
-        and more until `until`. Returns their ids in it."""
-        keys = [each.key for each in found]
+        """Fetch the documents whose version the replica lacks, in order: always the first group, and more until
+        `until`. Returns the ids in the replica."""
+        keys = [document.key for document in found]
         held = self._held(keys)
-        missing = [each.key for each in found if each.key not in held or held[each.key][0] != each.version]
+        missing = [
+            document.key for document in found if document.key not in held or held[document.key][0] != document.version
+        ]
         for start in range(0, len(missing), _FETCHED):
             if start and time.monotonic() > until:
                 break
@@ -158,15 +161,15 @@ class Shared:
             self.replica.store(documents, self.uri or self.header.model, self.header.dimensions)
 
     def fetch(self, key: Key) -> bool:
-        """Get the present version of a document; return False if it does not exist."""
+        """Fetch the current version of a document. Returns False if it does not exist."""
         documents = self.engine.documents([key])
         self.store(documents)
         return bool(documents)
 
 
 class SharedRequest:
-    """One request, with its filters. After `until`, by `time.monotonic`, no more documents are fetched; `is_cut` tells
-    whether some are missing for that."""
+    """One request, with its filters. After `until` (of `time.monotonic`), no more documents are fetched. `is_cut`: some
+    documents are missing because of this."""
 
     def __init__(self, shared: Shared, filters: Filters) -> None:
         self.until = math.inf
@@ -177,7 +180,7 @@ class SharedRequest:
         self._asked: list[tuple[Expression, Sequence[Weighed]]] = []
 
     def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts:
-        """A phrase of several terms is counted as its rarest one."""
+        """Count the documents with each phrase. A phrase of several terms counts as its rarest term."""
         phrases = {phrase: _terms_of(phrase) for term in terms for phrase in term.phrases}
         known = self._shared.frequencies({term for found in phrases.values() for term in found})
         counted = {
@@ -195,7 +198,7 @@ class SharedRequest:
         self._asked.append((wanted, terms))
         ids = self._bring(found)
         part = self._part(wanted, terms, ids.values())
-        # The sums are over all documents, including those that do not pass.
+        # The sums are over all documents, including documents that do not pass the filters.
         rest = self._rest(terms, ids.keys())
         whole = part.found._replace(
             documents=self._shared.header.documents,
@@ -244,7 +247,7 @@ class SharedRequest:
             yield connection
 
     def _rest(self, terms: Sequence[Weighed], found: Collection[Key]) -> tuple[float, float]:
-        """Return about the sum of the scores of all other documents, and of their square roots."""
+        """Estimate the sums of the scores of all other documents, and of their square roots."""
         sample = self._shared.sample
         if sample is None:
             return 0.0, 0.0
@@ -278,7 +281,7 @@ class SharedRequest:
 
 
 def _terms_of(phrase: str) -> tuple[str, ...]:
-    """Return the terms of a phrase; empty if its last one is only the beginning of a word."""
+    """Return the terms of a phrase; empty if the last term is only the beginning of a word."""
     return () if phrase.endswith(" *") else expression.terms_of(phrase)
 
 

@@ -1,7 +1,7 @@
-"""The only way to the server of a shared collection: a Unix socket that forwards to it what the gate lets through.
+"""Forward what the gate lets through to the server of a shared collection. This Unix socket is the only way to it.
 
-A client library connects again, tries again and keeps connections alive on its own. It has only the socket, so none of
-its bytes leaves without the gate. It encrypts to the server itself: the relay sees what goes over the network.
+A client library reconnects, retries and keeps connections alive on its own. It has only the socket, so no byte leaves
+without the gate. The library encrypts its data for the server, so the relay sees what goes over the network.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _NAME = "s"
 
 
 class Relay:
-    """Connects to one IP address. `check` raises EgressForbidden when nothing may be sent there now. It listens from
-    the first use of `target` until it is closed."""
+    """Connects to one IP address. `check` raises EgressForbidden if nothing may be sent there now. The relay listens
+    from the first use of `target` until it is closed."""
 
     def __init__(
         self, host: str, port: int, gate: Gate, address: str, purpose: Purpose, check: Callable[[], None]
@@ -41,19 +41,19 @@ class Relay:
 
     @property
     def target(self) -> str:
-        """Return where the client connects to, as gRPC writes it. Raises OSError after `close`."""
+        """Return the address for the client, in gRPC's form. Raises OSError after `close`."""
         with self._lock:
             if self._folder is None:
                 self._folder = self._listen()
             return f"unix:{self._folder / _NAME}"
 
     def begin(self) -> None:
-        """Count a request that is about to be made. Raises EgressForbidden."""
+        """Record a request before it is made. Raises EgressForbidden."""
         self.check()
         self._gate.note(self._address, self._purpose, requests=1, size=0)
 
     def close(self) -> None:
-        """End all connections at once. What was not sent yet is not sent."""
+        """End all connections at once. Data that are not sent yet are dropped."""
         with self._lock:
             self._is_closed = True
             ended, self._open = self._open, set()
@@ -63,7 +63,7 @@ class Relay:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _listen(self) -> Path:
-        """Return the folder of the socket, with mode 0700."""
+        """Listen, and return the folder of the socket, which has mode 0700."""
         if self._is_closed:
             raise OSError("the relay is closed")
         folder = Path(tempfile.mkdtemp(prefix="gnod-"))

@@ -1,8 +1,8 @@
-"""The documents of a shared collection that searches found before, in an index of this machine.
+"""Store the documents of a shared collection that searches found before, in an index on this machine.
 
-An ordinary index file, so that everything that reads documents works with it. It is bounded: the documents that no
-search found for the longest time are removed. It can be deleted at any time; a damaged one is deleted and starts empty.
-Must not depend on engines or ranking.
+The replica is an ordinary index file, so that all code that reads documents works with it. Its size is limited: the
+documents that no search has found for the longest time are removed. It can be deleted at any time. A damaged replica is
+deleted and starts empty. Must not depend on engines or ranking.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from gnod.store.tables.records import PreparedDocument, Terms
 from gnod.store.vectors import vectors
 from gnod.store.vectors.vector_rows import DTYPE
 
-# The maximum number of documents: some hundred times as many as a search returns.
+# The maximum number of documents: some hundred times the number of results of a search.
 MOST = 20_000
 _KEPT = 0.9
 # A book of a thousand pages has about this many pieces.
@@ -49,7 +49,7 @@ CREATE TABLE IF NOT EXISTS shared_documents (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS shared_documents_by_id ON shared_documents (document_id);
 """
-# Its id is the lowest of the index, and SQLite numbers the next documents from there.
+# The id of this row is the lowest of the index, so that SQLite numbers the next documents from there.
 _FIRST = (
     "INSERT OR IGNORE INTO documents (id, collection_id, path, docid, source_hash, size, mtime_ns, inode, mirror_hash,"
     " title, mime, converter, dated, metadata, line_map, active, indexed_at)"
@@ -58,12 +58,12 @@ _FIRST = (
 
 
 def number_of(name: str) -> int:
-    """Return the number of the index of a collection (gnod.store.connection)."""
+    """Return the number of a collection's index (gnod.store.connection)."""
     return 1 + crc32(name.encode()) % _NUMBERS
 
 
 class Replica:
-    """`address` of the collection stands in the place of its folder. Usable from several threads."""
+    """Thread-safe. The index has the `address` of the collection in place of its folder."""
 
     def __init__(self, path: Path, name: str, address: str, *, most: int = MOST) -> None:
         self.name = name
@@ -78,7 +78,7 @@ class Replica:
         self._database = self._opened()
 
     def held(self, connection: Connection, keys: Collection[Key]) -> dict[Key, tuple[str, int]]:
-        """Return the versions and ids of those of the documents that are here."""
+        """Return the versions and ids of the documents in the replica."""
         rows = connection.execute(
             "SELECT s.key, s.version, s.document_id FROM json_each(?) wanted"
             " CROSS JOIN shared_documents s ON s.key = wanted.value"
@@ -92,9 +92,9 @@ class Replica:
         return found
 
     def store(self, found: Sequence[SharedDocument], uri: str | None, dimensions: int | None) -> None:
-        """Store documents, with their vectors if they are of a model. Raises EngineFailed for what no publisher
-        sends: then none is stored."""
-        made = [(each, *_prepared(each, dimensions)) for each in found]
+        """Store documents, and their vectors if there is a model. Raises EngineFailed, and stores none, if one of them
+        is damaged."""
+        made = [(document, *_prepared(document, dimensions)) for document in found]
         self._database.submit_write(partial(self._store, made, uri)).result()
 
     @contextmanager
@@ -113,7 +113,7 @@ class Replica:
         self._database.close()
 
     def delete(self) -> None:
-        """Close it, and delete its files."""
+        """Close the replica, and delete its files."""
         self._database.close()
         self._delete_files()
 
@@ -128,14 +128,15 @@ class Replica:
         database = Database(self._path, readers=1, use_knn=False)
         try:
             if not database.submit_write(self._is_current).result():
-                raise Corrupt("the replica is of another collection or version")
+                raise Corrupt("the replica belongs to another collection or version")
         except BaseException:
             database.close()
             raise
         return database
 
     def _is_current(self, connection: Connection) -> bool:
-        """Tell whether the documents are of this collection, and their terms of this analyser. A new one is made so."""
+        """Tell whether the documents belong to this collection, and their terms to this analyser. A new replica is
+        current."""
         stamp = f"{self._address} {FORMAT} {VERSION}"
         connection.execute(_TABLES)
         known = collections.all_collections(connection)
@@ -190,15 +191,15 @@ class Replica:
 
 
 def _prepared(shared: SharedDocument, dimensions: int | None) -> tuple[Payload, PreparedDocument]:
-    """Return what a document holds, with its terms, after checks."""
+    """Check a document, and return its contents with its terms. Raises EngineFailed."""
     sent = payload.decode(shared.payload)
     if sent.path != shared.path or shared.key != key_of(sent.path):
-        raise EngineFailed("a document of a shared collection is damaged: its path is that of another one")
+        raise EngineFailed("a document of a shared collection is damaged: its path belongs to another document")
     if len(shared.pieces) > _MOST_PIECES or not all(_is_sound(piece.embedding, dimensions) for piece in shared.pieces):
         raise EngineFailed("a document of a shared collection is damaged: it has invalid vectors")
     chunks = len(sent.prepared.chunks)
     if not all(0 <= piece.seq < chunks and piece.start >= 0 for piece in shared.pieces):
-        raise EngineFailed("a document of a shared collection is damaged: a piece is of no chunk")
+        raise EngineFailed("a document of a shared collection is damaged: a piece belongs to no chunk")
     own = sent.prepared
     terms = terms_of(own.language, sent.path, titles(own.title, own.metadata), own.markdown, own.mime)
     return sent, msgspec.structs.replace(own, terms=terms)

@@ -1,4 +1,4 @@
-"""Terms as numbers: what BM25 gives the terms of a document before their document frequency is known.
+"""Compute the BM25 weights of a document's terms, without the document frequency.
 
 The inner product of these weights with the weights of a query's terms is the score of keyword search (see
 gnod/store/keyword_index/fulltext.py). Pure.
@@ -19,15 +19,16 @@ from gnod.store.tables.records import Terms
 
 # Sparse vectors of Milvus allow at most 2³² - 2.
 _IDS = 2**32 - 3
-# The weights depend on this, besides the counts and the mean length. If it changes, all weights are published again.
+# Besides the counts and the mean length, the weights depend on these constants. If they change, all weights are
+# published again.
 WEIGHING = f"{bm25.COLUMN_WEIGHTS} {bm25.K1} {bm25.B}"
-# This number stands for no term. A document without terms has it, because a sparse vector cannot be empty.
+# The number of a dummy term for documents without terms, because a sparse vector cannot be empty.
 NO_TERM = _IDS
 
 
 class TermCounts(NamedTuple):
-    """The terms of a document: ids, ascending; how often each occurs in path, title and body, one row for each id; and
-    the number of all."""
+    """The terms of a document. `ids` ascend. `columns`: the frequencies in path, title and body, one row for each id.
+    `length`: the total number of terms."""
 
     ids: NDArray[np.uint32]
     columns: NDArray[np.uint32]
@@ -35,12 +36,12 @@ class TermCounts(NamedTuple):
 
 
 def term_id(term: str) -> int:
-    """Return the number of a term. Of a million terms, about 230 share theirs with another one."""
+    """Return the number of a term. Of a million terms, about 230 share their number with another one."""
     return _id(term.encode(errors="surrogatepass"))
 
 
 def counts_of(terms: Terms) -> TermCounts:
-    """Count the terms of a document. Terms with the same number are one."""
+    """Count the terms of a document. Terms with the same number count as one."""
     streams = [tokens(stream) for stream in (terms.filepath, terms.title, terms.body)]
     rows: dict[int, list[int]] = {}
     for column, stream in enumerate(streams):

@@ -1,7 +1,8 @@
-"""What the functions of the store are given: a connection, or a way to read. Opens nothing, and has no table.
+"""Define the arguments of the store's functions: a connection, or a way to read. Opens no file, and has no table.
 
-For one piece of work, a reader may see other indexes beside its own. Each index has a range of ids for its documents:
-the upper bits are its number, 0 for the own index. A function that is marked `by_id` reads each document where it is.
+During one piece of work, a reader may also see other indexes. Each index has a range of ids for its documents: the
+upper bits are the index's number, which is 0 for the reader's own index. A function that is marked `by_id` reads each
+document from the index that has it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import msgspec
 T = TypeVar("T")
 P = ParamSpec("P")
 Connection = apsw.Connection
-# The number of the lower bits of an id.
+# The number of lower bits of an id, which identify the document in its index.
 ID_BITS = 40
 
 
@@ -29,7 +30,7 @@ class Read(Protocol):
 
 
 class Other(NamedTuple):
-    """An index beside that of a reader. `languages`: of its documents, and of those that it stands for."""
+    """Another index that a reader sees. `languages`: of its documents, and of the documents that it represents."""
 
     connection: Connection
     languages: tuple[str, ...] = ()
@@ -45,7 +46,7 @@ def json_list(values: Iterable[object]) -> str:
 
 @contextmanager
 def beside(connection: Connection, others: Mapping[int, Other]) -> Iterator[None]:
-    """Let reads of `connection` also see the documents of others, by their numbers."""
+    """Let reads of `connection` also see the documents of `others`, which maps numbers to indexes."""
     _beside[connection] = others
     try:
         yield
@@ -66,14 +67,14 @@ def languages_beside(connection: Connection) -> set[str]:
 def by_id(
     read: Callable[Concatenate[Connection, Collection[int], P], T],
 ) -> Callable[Concatenate[Connection, Collection[int], P], T]:
-    """Mark a function that reads documents by id: it runs in each index that has some of them. Its results, which are
-    dictionaries, sets or lists, are joined. Documents of unknown indexes are left out."""
+    """Mark a function that reads documents by id. It runs in each index that has some of them, and the results
+    (dictionaries, sets or lists) are joined. Documents of unknown indexes are left out."""
 
     @wraps(read)
     def read_each(connection: Connection, ids: Collection[int], /, *args: P.args, **options: P.kwargs) -> T:
         found: Any = None
-        for each, some in _by_index(connection, ids):
-            more: Any = read(each, some, *args, **options)
+        for index, some in _by_index(connection, ids):
+            more: Any = read(index, some, *args, **options)
             if found is None:
                 found = more
             else:
@@ -84,18 +85,18 @@ def by_id(
 
 
 def in_each(read: Callable[[Connection], list[T]]) -> Callable[[Connection], list[T]]:
-    """Mark a function that lists something of an index: it lists that of all indexes that the reader sees."""
+    """Mark a function that lists contents of an index. It runs in all indexes that the reader sees."""
 
     @wraps(read)
     def read_all(connection: Connection, /) -> list[T]:
         others = [other.connection for other in _beside.get(connection, {}).values()]
-        return [found for each in (connection, *others) for found in read(each)]
+        return [found for index in (connection, *others) for found in read(index)]
 
     return read_all
 
 
 def from_any(read: Callable[Concatenate[Connection, P], T]) -> Callable[Concatenate[Connection, P], T]:
-    """Mark a function that reads something by its content: the first index that has it is read."""
+    """Mark a function that looks up content by its hash. It reads the first index that has the content."""
 
     @wraps(read)
     def read_first(connection: Connection, /, *args: P.args, **options: P.kwargs) -> T:
@@ -124,7 +125,7 @@ def until_changed(read: Callable[[Connection], T]) -> Callable[[Connection], T]:
 
 
 def _by_index(connection: Connection, ids: Collection[int]) -> list[tuple[Connection, Collection[int]]]:
-    """Return the ids by the index that has them, each in their order; the reader's own index is always there."""
+    """Group ids by index, in their order. The reader's own index is always included."""
     others = _beside.get(connection)
     if not others:
         return [(connection, ids)]

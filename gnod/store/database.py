@@ -1,6 +1,6 @@
-"""Open a database; one writer thread, a pool of reader threads; translate apsw's errors.
+"""Open a database, run its writer thread and a pool of reader threads, and translate apsw's errors.
 
-In WAL mode readers are not blocked by the writer. Every write is one transaction.
+In WAL mode the writer does not block readers. Every write is one transaction.
 """
 
 from __future__ import annotations
@@ -41,18 +41,18 @@ T = TypeVar("T")
 
 READERS = 4
 _BUSY_TIMEOUT_MS = 10_000
-# The number of snapshots that may be open at a time. Each one has its own connection, which is kept.
+# The number of snapshots that may be open at once. Each has its own connection, which is kept.
 SNAPSHOTS = 16
-# The cache of each connection that reads. The system also caches the pages of the file: with four times as much,
-# searches take as long, and four threads take 24 MB more.
+# The cache of each reading connection. The system also caches the pages of the file. With four times as much, searches
+# are not faster, and four threads take 24 MB more.
 _CACHE_KIB = 2 * 1024
-# A transaction of 400 documents changes this much. Pages that do not fit are written twice.
+# A transaction of 400 documents changes about this much. Pages that do not fit in the cache are written twice.
 _WRITER_CACHE_KIB = 32 * 1024
-# About a third of a second of work: often enough to distinguish work from a hang, at no measurable cost.
+# SQLite steps between heartbeats: about a third of a second. This distinguishes work from a hang at no measurable cost.
 _HEARTBEAT_STEPS = 5_000_000
-# A log that a large transaction made longer is cut to this length.
+# If a large transaction makes the log longer, it is later truncated to this length.
 _KEPT_LOG_BYTES = 4 << 20
-# Five vectors of 384 dimensions fit on a page. On a page of 4 kB there would be two, with a quarter left over.
+# Five vectors of 384 dimensions fit on a page. A page of 4 kB would have two, and a quarter would stay unused.
 _PAGE_BYTES = 8192
 _LOG_PAGES = 1000
 _MODE = 0o600
@@ -62,12 +62,12 @@ _log = logging.getLogger(__name__)
 
 
 class Database:
-    """A database file of gnod, opened and migrated; by default that of an index.
+    """An open and migrated database file of gnod; by default that of an index.
 
-    `knn_missing`: why sqlite-vec is not loaded, if it is not.
-    `unclean_shutdown`: the last process did not close the database. `failure`: why the last write failed, if it did.
-    `file_identity`: the open files. `damaged` is emitted in any thread, perhaps often, when damage is found; `written`
-    in the writer's thread, after each transaction and before its caller knows.
+    `knn_missing`: why sqlite-vec is not loaded, or None.
+    `unclean_shutdown`: the last process did not close the database. `failure`: why the last write failed, or None.
+    `file_identity`: the open files. `damaged` is emitted when damage is found, in any thread and perhaps often.
+    `written` is emitted in the writer's thread, after each transaction and before its caller continues.
 
     Raises ForeignDatabase, NewerDatabase or OutdatedDatabase, without changing the file, and DatabaseCorrupt or
     StorageFailed.
@@ -110,8 +110,8 @@ class Database:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Read]:
-        """Yield a `read` whose calls all see the state of the database at the first of them. Waits while SNAPSHOTS are
-        open; then clients get one in turn. Calls run one at a time; cancelling one interrupts it."""
+        """Yield a `read` function. All its calls see the state of the database at the first call. Waits while SNAPSHOTS
+        are open; clients take turns. Calls run one at a time. Cancelling a call interrupts it."""
         async with self._snapshots:
             snapshot = self._idle_snapshots.pop() if self._idle_snapshots else _Snapshot()
 
@@ -123,13 +123,13 @@ class Database:
             finally:
                 with contextlib.suppress(RuntimeError):  # the database is closed
                     ended = self._readers.submit(snapshot.end)
-                    # Give it back even if the caller is cancelled here: otherwise each cancelled query would cost a
-                    # connection.
+                    # Give the snapshot back even if the caller is cancelled here. Otherwise each cancelled query would
+                    # cost a connection.
                     ended.add_done_callback(lambda _: self._idle_snapshots.append(snapshot))
                     await asyncio.shield(asyncio.wrap_future(ended))
 
     async def write(self, work: Callable[[Connection], T], /) -> T:
-        """Run a write in one transaction. It is completed even if the caller is cancelled."""
+        """Run a write in one transaction. The write is completed even if the caller is cancelled."""
         return await asyncio.wrap_future(self.submit_write(work))
 
     async def maintain(self, work: Callable[[Connection], T], /) -> T:
@@ -137,31 +137,31 @@ class Database:
         return await asyncio.wrap_future(self.submit_maintenance(work))
 
     def submit_write(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Do as `write`, for threads and for callers that do not wait."""
+        """Submit a `write`, for threads and for callers that do not wait."""
         return self._writer.submit(self._write, work)
 
     def submit_maintenance(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Do as `maintain`, for threads and for callers that do not wait."""
+        """Submit a `maintain`, for threads and for callers that do not wait."""
         return self._writer.submit(self._maintain, work)
 
     def follow(self, terms: Feed) -> None:
-        """Give a feed the terms of each write from now on. To be called before the first."""
+        """Give a feed the terms of each write from now on. Call this before the first write."""
         feed.follow(self._writer_connection, terms)
         self._feed = terms
 
     def heartbeat(self) -> Future[None]:
-        """Return a future that is done when the writer is free or makes progress: a VACUUM may take minutes."""
+        """Return a future that is done when the writer is free or makes progress. A VACUUM may take minutes."""
         beat: Future[None] = Future()
         self._heartbeats.append(beat)
         self._writer.submit(self._beat)
         return beat
 
     def submit_read(self, work: Callable[[Connection], T]) -> Future[T]:
-        """Run `work` on a reader thread; it sees one consistent snapshot. `interrupt` ends it early."""
+        """Run `work` on a reader thread, with one consistent snapshot. `interrupt` ends it early."""
         return self._submit_read(work, None)
 
     def interrupt(self, future: Future[T]) -> None:
-        """Make a running read raise RequestCancelled; one that waits for a thread never starts."""
+        """Make a running read raise RequestCancelled. A read that waits for a thread never starts."""
         if future.cancel():
             return
         with self._lock:
@@ -186,7 +186,7 @@ class Database:
             self._writer_connection.close()
 
     async def _read_in_turn(self, work: Callable[[Connection], T], snapshot: _Snapshot | None) -> T:
-        """Read when it is the turn of this client: waiting reads of all clients alternate."""
+        """Read when it is this client's turn. Waiting reads of all clients alternate."""
         async with self._turns:
             future = self._submit_read(work, snapshot)
             try:
@@ -201,7 +201,7 @@ class Database:
         return future
 
     def _beat(self) -> bool:
-        """Complete the heartbeats. Also SQLite's progress handler: False continues the statement."""
+        """Complete the heartbeats. This is also SQLite's progress handler: False continues the statement."""
         while self._heartbeats:
             beat = self._heartbeats.popleft()
             if beat.set_running_or_notify_cancel():
@@ -277,7 +277,7 @@ class Database:
         return snapshot.connection
 
     def open_reader(self) -> Connection:
-        """Return a connection for a thread of its own. It is closed with the database."""
+        """Return a connection for the caller's own thread. It is closed with the database."""
         with self._watched():
             return self._open_reader()
 
@@ -297,7 +297,7 @@ class Database:
 
 
 class _Snapshot:
-    """A connection whose transaction stays open between calls. `lock`: one call at a time."""
+    """A connection whose transaction stays open between calls. `lock` allows one call at a time."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -311,7 +311,7 @@ class _Snapshot:
 
 @contextmanager
 def atomic(connection: Connection) -> Iterator[None]:
-    """One transaction that locks for writing at once: a later upgrade of the lock could fail."""
+    """Run one transaction. It takes the write lock at once, because a later upgrade of the lock could fail."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -354,9 +354,9 @@ def _open_writer(path: Path, schema: Schema) -> Connection:
 
 
 def _sync(connection: Connection, schema: Schema) -> None:
-    """Choose when SQLite waits for the disk: at each transaction if what it stores cannot be rebuilt."""
+    """Make SQLite wait for the disk at each transaction if the data cannot be rebuilt."""
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if schema.kind.is_rebuilt else 'FULL'}")
-    # On macOS, fsync leaves data in the cache of the disk. Other systems do not have the difference.
+    # On macOS, fsync leaves data in the cache of the disk. Other systems do not make this difference.
     connection.execute(f"PRAGMA fullfsync = {not schema.kind.is_rebuilt}")
 
 

@@ -1,4 +1,4 @@
-"""Faults of a database file: translates SQLite's errors, and identifies the open file. Does not know the schema."""
+"""Translate SQLite's errors, and identify the open database file. Does not know the schema."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _FULL_BYTES = 128 * 1024
 
 
 class Kind(NamedTuple):
-    """A kind of database. `application_id` is in the file's header. `remedy`: what happens to a damaged one. `lost`:
-    the hint when the header is damaged. `is_rebuilt`: from the folders, if it is lost."""
+    """A kind of database. `application_id` is in the file's header. `remedy`: what happens to a damaged database.
+    `lost`: the hint if the header is damaged. `is_rebuilt`: a lost database is rebuilt from the folders."""
 
     noun: str
     application_id: int
@@ -45,8 +45,8 @@ MEMORIES = Kind(
 
 
 class FileIdentity(NamedTuple):
-    """Device and inode of a database and its -wal and -shm files (None: missing), and the device of its folder, or of
-    the nearest existing parent."""
+    """Device and inode of a database and its -wal and -shm files (None: missing), and the device of its folder. If the
+    folder is missing, the device is that of the nearest existing parent."""
 
     device: int
     main: tuple[int, int] | None
@@ -56,7 +56,7 @@ class FileIdentity(NamedTuple):
 
 @contextmanager
 def translated(path: Path, kind: Kind = INDEX) -> Iterator[None]:
-    """Turn apsw's exceptions into gnod's."""
+    """Translate apsw's exceptions into gnod's."""
     try:
         yield
     except apsw.Error as error:
@@ -68,7 +68,7 @@ def translated(path: Path, kind: Kind = INDEX) -> Iterator[None]:
 def _translate(error: apsw.Error, path: Path, kind: Kind) -> GnoError:
     if isinstance(error, apsw.InterruptError):
         return RequestCancelled("cancelled")
-    # gnod stores nothing that is too big for SQLite: such a length was read from a damaged page.
+    # gnod stores nothing that is too big for SQLite, so such a length comes from a damaged page.
     is_damage = isinstance(error, (apsw.CorruptError, apsw.TooBigError))
     if is_damage or (isinstance(error, apsw.NotADBError) and _is_signed(path, kind)):
         return damaged(path, kind)
@@ -100,7 +100,8 @@ def _is_signed(path: Path, kind: Kind) -> bool:
 
 
 def _disk_is_full(path: Path) -> bool:
-    """On a full disk SQLite reports an I/O error when it cannot create the shared-memory file."""
+    """Tell whether the disk is full. On a full disk, SQLite reports an I/O error if it cannot create the shared-memory
+    file."""
     try:
         return shutil.disk_usage(path.parent).free < _FULL_BYTES
     except OSError:

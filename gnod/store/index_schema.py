@@ -1,7 +1,7 @@
-"""The schema of an index, by what its tables are about, and its migrations.
+"""Define the schema of an index, in parts by subject, and its migrations.
 
-A release never changes a migration that an earlier release has: it adds one, with its own number, to SCHEMA.
-gnod/store/schema.py runs them.
+A release never changes a migration of an earlier release. It adds one, with a new number, to SCHEMA.
+gnod/store/schema.py runs the migrations.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from gnod.errors import NewerDatabase
 from gnod.store import schema
 from gnod.store.faults import INDEX
 
-# The key of the version of the analyser that made the terms.
+# The key in `schema_meta` for the version of the analyser that made the terms.
 _TERMS = "tokenizer_version"
 # The newest format of FTS5's own tables that gnod can read (SQLite 3.42).
 _FULLTEXT_FORMAT = 5
 
-# A copy of the vectors that missed more changes is loaded again.
+# Keep this many changes of vectors. A copy in memory that missed more is loaded again.
 KEPT_CHANGES = 50_000
 
 _COLLECTIONS = """
-    -- `mounted`: whether the folder was a mount point at the last walk: an empty folder in its place is an unmounted
-    -- drive. `reader`: the program that recognises scanned pages. `masked`: without the secrets of conversations.
+    -- `mounted`: the folder was a mount point at the last walk, so an empty folder in its place is an unmounted drive.
+    -- `reader`: the program that recognises scanned pages. `masked`: secrets in conversations are removed.
     CREATE TABLE collections (
         id INTEGER PRIMARY KEY,
         name TEXT NOT NULL UNIQUE,
@@ -42,7 +42,7 @@ _COLLECTIONS = """
         text TEXT NOT NULL,
         PRIMARY KEY (scope, text)
     ) STRICT, WITHOUT ROWID;
-    -- What gnod.tuning learned.
+    -- The factors that gnod.tuning learned.
     CREATE TABLE collection_priors (
         collection_id INTEGER PRIMARY KEY REFERENCES collections (id) ON DELETE CASCADE,
         vector_odds REAL NOT NULL,
@@ -58,9 +58,9 @@ _COLLECTIONS = """
 """
 
 _TEXTS = """
-    -- Texts by their keys. `packed`: the text, compressed. Both are made by gnod/store/packing.py. Then `markdown`
-    -- is empty. `title`: the title inside the text. `digest_rest`: the part of the hash that the key lacks; NULL where
-    -- the hash is that of the text itself.
+    -- Texts by their keys. `packed`: the compressed text; `markdown` is then empty. gnod/store/packing.py makes key and
+    -- compressed text. `title`: the title inside the text. `digest_rest`: the part of the hash that the key lacks; NULL
+    -- if the hash is the SHA-256 of the text itself.
     CREATE TABLE mirrors (
         mirror_hash TEXT PRIMARY KEY,
         markdown TEXT NOT NULL,
@@ -70,13 +70,13 @@ _TEXTS = """
     ) STRICT;
     CREATE VIEW content AS
         SELECT mirror_hash, coalesce(unpacked(packed), markdown) AS markdown, title FROM mirrors;
-    -- What the texts are compressed with, and about how many there were when it was made.
+    -- Dictionaries for compression. `texts`: about how many texts there were when the dictionary was made.
     CREATE TABLE dictionaries (
         id INTEGER PRIMARY KEY,
         texts INTEGER NOT NULL,
         data BLOB NOT NULL
     ) STRICT;
-    -- `embed_hash`: the key of what is embedded; empty for a chunk without words, which is not.
+    -- `embed_hash`: the key of the text that is embedded; empty for a chunk without words, which is not embedded.
     CREATE TABLE chunks (
         mirror_hash TEXT NOT NULL REFERENCES mirrors (mirror_hash) ON DELETE CASCADE,
         seq INTEGER NOT NULL,
@@ -91,15 +91,15 @@ _TEXTS = """
     CREATE INDEX chunks_by_embed_hash ON chunks (embed_hash);
 """
 
-# gnod/analysis makes the terms: SQLite's tokenizer only splits at spaces, so all other characters are token characters.
+# gnod/analysis makes the terms. SQLite's tokenizer only splits at spaces, so all other characters are token characters.
 _TERM_PUNCTUATION = "".join(chr(c) for c in range(0x21, 0x7F) if not chr(c).isalnum()).replace("'", "''''")
 
 _DOCUMENTS = f"""
-    -- `dated`: seconds since 1970; `dated_by`: the name in the metadata that has this date, NULL for the file's time.
-    -- `other_titles`: one a line. `ctime_ns`: when the kernel last noted a change of the file. `container`: the path of
-    -- the file that the document is in. `unread`: what of the file is not indexed, and why (a list of records.Unread).
-    -- `log`: of a part of a log, where it ends in the file and what its reader knows there (records.LogMark).
-    -- `chunks`: how many its text has; an index of all that is counted is read for the status.
+    -- `dated`: seconds since 1970. `dated_by`: the metadata field with this date; NULL for the file's time.
+    -- `other_titles`: one per line. `ctime_ns`: when the kernel last noted a change of the file. `container`: the path
+    -- of the file that contains the document. `unread`: the parts of the file that are not indexed, and why (a list of
+    -- records.Unread). `log`: where a part of a log ends in the file, and the reader's state there (records.LogMark).
+    -- `chunks`: the number of chunks of the text; the status reads it from the index documents_counted.
     CREATE TABLE documents (
         id INTEGER PRIMARY KEY,
         collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
@@ -142,7 +142,7 @@ _DOCUMENTS = f"""
     CREATE INDEX documents_with_scans ON documents (source_hash) WHERE reader IS NOT NULL;
     CREATE INDEX documents_in_part ON documents (collection_id, path) WHERE active AND unread IS NOT NULL;
     CREATE INDEX documents_counted ON documents (collection_id, container, chunks, active) WHERE active;
-    -- `tag`: as tags are compared; `is_own`: 0 for a tag above one of the document's own (gnod/store/tables/tags.py).
+    -- `tag`: in the form for comparison. `is_own`: 0 for a tag above an own one (gnod/store/tables/tags.py).
     CREATE TABLE tags (
         document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
         tag TEXT NOT NULL,
@@ -150,13 +150,13 @@ _DOCUMENTS = f"""
         is_own INTEGER NOT NULL,
         PRIMARY KEY (document_id, tag)
     ) STRICT, WITHOUT ROWID;
-    -- FTS5 writes two bytes more for each document of a word that is not in the first column: most are in the body.
+    -- FTS5 needs two more bytes per document for a word outside the first column. Most words are in the body.
     CREATE VIRTUAL TABLE documents_fts USING fts5 (
         body, title, filepath,
         content = '', contentless_delete = 1,
         tokenize = 'ascii tokenchars ''{_TERM_PUNCTUATION}'''
     );
-    -- What source code defines. `first_line`: that of the comments above it; `folded`: the name in lower case.
+    -- The definitions of source code. `first_line`: where the comments above begin. `folded`: the name in lower case.
     CREATE TABLE definitions (
         document_id INTEGER NOT NULL REFERENCES documents (id) ON DELETE CASCADE,
         seq INTEGER NOT NULL,
@@ -175,7 +175,7 @@ _DOCUMENTS = f"""
 """
 
 _LINKS = """
-    -- What links can call a document (gnod/store/link_names.py), and what they look for.
+    -- The names by which links find a document (gnod/store/link_names.py), and the links.
     CREATE TABLE names (
         collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
         name TEXT NOT NULL,
@@ -207,7 +207,7 @@ _SKIPPED = ", ".join(
 )
 
 _FAILURES = f"""
-    -- `folded`: the path in the form in which names are compared (gnod/store/link_names.py).
+    -- `folded`: the path in the form for comparison (gnod/store/link_names.py).
     CREATE TABLE ingest_errors (
         collection_id INTEGER NOT NULL REFERENCES collections (id) ON DELETE CASCADE,
         path TEXT NOT NULL,
@@ -226,15 +226,15 @@ _FAILURES = f"""
         PRIMARY KEY (collection_id, path)
     ) STRICT, WITHOUT ROWID;
     CREATE INDEX ingest_errors_by_name ON ingest_errors (collection_id, folded);
-    -- Every search counts the failed files, and must not read the skipped ones, of which there can be many. The
-    -- condition must equal that of `failures.count`.
+    -- Each search counts the failed files. It must not read the skipped files, because there can be many. The condition
+    -- must equal the one in `failures.count`.
     CREATE INDEX ingest_errors_failed ON ingest_errors (collection_id)
         WHERE NOT acknowledged AND kind NOT IN ({_SKIPPED});
 """
 
 _CHANGES = f"""
-    -- The clock of gnod.store.tables.changes: one row per path, at its last change. Names, not ids: the changes of a
-    -- removed collection must still be reported.
+    -- The clock of gnod.store.tables.changes: one row per path, at its last change. It has names, not ids, because the
+    -- changes of a removed collection must still be reported.
     CREATE TABLE changes (
         clock INTEGER PRIMARY KEY AUTOINCREMENT,
         collection TEXT NOT NULL,
@@ -243,7 +243,7 @@ _CHANGES = f"""
     ) STRICT;
     -- One row: a reader with a lower clock has missed changes that were deleted.
     CREATE TABLE changes_floor (clock INTEGER NOT NULL) STRICT;
-    -- Not ON CONFLICT REPLACE: the conflict clause of an upsert that fires a trigger overrides it.
+    -- ON CONFLICT REPLACE would not work: the conflict clause of an upsert that fires a trigger overrides it.
     CREATE TRIGGER change_came BEFORE INSERT ON changes
     BEGIN
         DELETE FROM changes WHERE collection = NEW.collection AND path = NEW.path;
@@ -310,9 +310,9 @@ _VECTORS = """
         uri TEXT NOT NULL UNIQUE,
         dimensions INTEGER
     ) STRICT;
-    -- `start` to `last_line`: the piece of the chunk's text that was embedded: offsets and lines in it; NULL: the
-    -- chunk's end. `embedding`: float32, little-endian, of length 1. `is_brief`: only the beginning of the text was
-    -- embedded, and the vector stands for all of it until the text is embedded in full.
+    -- `start` to `last_line`: offsets and lines of the embedded piece in the chunk's text; NULL: the chunk's end.
+    -- `embedding`: float32, little-endian, of length 1. `is_brief`: only the beginning of the text was embedded. The
+    -- vector represents the whole text until that is embedded in full.
     CREATE TABLE content_vectors (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
@@ -338,8 +338,8 @@ _VECTORS = """
         DELETE FROM content_vectors WHERE embed_hash = OLD.embed_hash;
         DELETE FROM embedding_errors WHERE embed_hash = OLD.embed_hash;
     END;
-    -- The vector of a fixed text, from the first answer of each model that a server runs: float32, little-endian. An
-    -- answer with another one is of another model.
+    -- The vector of a fixed text, from the first answer of each model that a server runs: float32, little-endian. If a
+    -- later answer has another vector, it comes from another model.
     CREATE TABLE endpoints (uri TEXT PRIMARY KEY, fingerprint BLOB NOT NULL) STRICT, WITHOUT ROWID;
 """
 
@@ -350,8 +350,9 @@ _VECTORS_OF_DOCUMENT = (
 )
 
 _VECTOR_CHANGES = f"""
-    -- For the copies in memory, which also know the documents of each vector: so a vector that comes to a document or
-    -- leaves it is recorded, although it stays itself. An edited document keeps those of its unchanged chunks.
+    -- Changes for the copies in memory. These also know the documents of each vector, so a vector that comes to a
+    -- document or leaves it is recorded, even if the vector itself does not change. An edited document keeps the
+    -- vectors of its unchanged chunks.
     CREATE TABLE vector_changes (
         seq INTEGER PRIMARY KEY AUTOINCREMENT,
         model_id INTEGER NOT NULL,
@@ -393,7 +394,7 @@ _VECTOR_CHANGES = f"""
     END;
 """
 
-# The row of `embeddable` may have changed although its text was pending before.
+# A row of `embeddable` can change while its text is already pending.
 _BRIEF_IS_DUE = """UPDATE unembedded SET brief_due = 1
         WHERE embed_hash = {row}.embed_hash AND NOT brief_due AND EXISTS (
             SELECT 1 FROM embeddable e
@@ -403,9 +404,9 @@ _NEWER = """UPDATE unembedded SET changed_ns = NEW.mtime_ns WHERE changed_ns < N
         AND embed_hash IN (SELECT embed_hash FROM chunks WHERE mirror_hash = NEW.mirror_hash);"""
 
 _UNEMBEDDED = f"""
-    -- What each model has neither embedded in full nor failed at: counting takes time in proportion to it. Kept by
-    -- triggers. The ids are in order of arrival. `brief_due`: the text begins a document, and has no vector at all.
-    -- `changed_ns`: when the newest file that has the text was changed; 0 while that is not known.
+    -- The texts that each model has neither embedded in full nor failed at. Triggers maintain the table, so counting
+    -- takes time in proportion to its rows. The ids are in order of arrival. `brief_due`: the text begins a document
+    -- and has no vector. `changed_ns`: when the newest file with the text was changed; 0 while unknown.
     CREATE TABLE unembedded (
         id INTEGER PRIMARY KEY,
         model_id INTEGER NOT NULL REFERENCES embedding_models (id) ON DELETE CASCADE,
@@ -415,7 +416,7 @@ _UNEMBEDDED = f"""
         UNIQUE (embed_hash, model_id)
     ) STRICT;
     CREATE INDEX unembedded_in_order ON unembedded (model_id, brief_due, changed_ns, id);
-    -- Each text, and each model that has neither embedded it in full nor failed at it.
+    -- Texts with the models that have neither embedded them in full nor failed at them.
     CREATE VIEW embeddable AS
     SELECT m.id AS model_id, k.embed_hash AS embed_hash,
         EXISTS (SELECT 1 FROM chunks b WHERE b.embed_hash = k.embed_hash AND b.seq = 0) AND NOT EXISTS (
@@ -510,7 +511,7 @@ _SCANS = f"""
 """
 
 _SAME_FILE = "docid = NEW.docid AND source_hash = NEW.source_hash AND active AND id <> NEW.id"
-# Not "OR IGNORE": the statement that fires a trigger decides on that.
+# "OR IGNORE" would not work: the conflict clause of the statement that fires the trigger overrides it.
 _NOTE_COPIES = f"""
     INSERT INTO copies SELECT id, source_hash FROM documents WHERE NEW.active AND {_SAME_FILE} LIMIT 1
         ON CONFLICT DO NOTHING;
@@ -519,8 +520,8 @@ _NOTE_COPIES = f"""
 """
 
 _COPIES = f"""
-    -- Documents whose file equals that of another document: results show one of them. A row may stay when the others
-    -- are gone. Few files have copies, so a search need not read the hashes of all that it finds.
+    -- Documents whose files have the same bytes. Results show one of them. A row may remain after the others are gone.
+    -- Few files have copies, so with this table a search need not read the hashes of all documents that it finds.
     CREATE TABLE copies (
         document_id INTEGER PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,
         source_hash TEXT NOT NULL
@@ -536,7 +537,7 @@ _COPIES = f"""
 """
 
 _LLM_CACHE = """
-    -- `used`: when the value was last put: a read writes nothing.
+    -- `used`: when the value was last stored. A read writes nothing.
     CREATE TABLE llm_cache (
         key TEXT PRIMARY KEY,
         value TEXT NOT NULL,
@@ -583,7 +584,7 @@ def record_tokenizer(connection: apsw.Connection) -> None:
 
 
 def _refuse_newer_fulltext(connection: apsw.Connection) -> None:
-    """FTS5 keeps the lengths of documents in tables of its own, which gnod reads."""
+    """Raise if gnod cannot read FTS5's own tables, which contain the lengths of documents."""
     try:
         found = connection.execute("SELECT v FROM documents_fts_config WHERE k = 'version'").get
     except apsw.SQLError:  # the table is missing: the check of the index reports that

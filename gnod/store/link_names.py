@@ -1,6 +1,6 @@
-"""The names that links find documents by. Pure; reads no document.
+"""Make the names by which links find documents. Pure; reads no document.
 
-A name is compared without regard to case, in Unicode NFC, without `.md`. How good a name is, is its rank.
+Names are compared ignoring case, in Unicode NFC and without `.md`. The rank says how good a name is.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from gnod.disks.spellings import folded
 
-# Ranks, the best first. A link reaches the names up to a rank: a path, an end of a path, or any name.
+# Ranks, best first. A link reaches the names up to a rank: a path, an end of a path, or any name.
 PATH, END, ALIAS = range(3)
-# Values in place of a rank: an address on the web, and a path that leads out of the collection.
+# Values instead of a rank: an address on the web, and a path that leads out of the collection.
 EXTERNAL, OUTSIDE = -1, -2
 
 _MARKDOWN = ".md"
@@ -23,7 +23,7 @@ _MAX_DEPTH = 12
 
 
 class Name(NamedTuple):
-    """`depth`: of documents with equal rank, the one with the lowest is meant."""
+    """`depth`: if several documents have the same rank, a link means the one with the lowest depth."""
 
     name: str
     rank: int
@@ -31,7 +31,7 @@ class Name(NamedTuple):
 
 
 def key(path: str) -> str:
-    """Return the name that a link with this path, or this end of a path, looks for.
+    """Return the name that a link with this path or end of a path looks for.
 
     >>> key("Notes/A.md"), key("paper.pdf")
     ('notes/a', 'paper.pdf')
@@ -41,7 +41,7 @@ def key(path: str) -> str:
 
 
 def label_key(kind: str, label: str) -> str:
-    """Return the name of a label: a place that links name without its file.
+    """Return the name of a label. Links name the place of a label without its file.
 
     >>> label_key("ref", "My  Label")
     'ref:my label'
@@ -50,7 +50,7 @@ def label_key(kind: str, label: str) -> str:
 
 
 def names_of(path: str, aliases: Iterable[str], labels: Iterable[str]) -> Iterator[Name]:
-    """Yield the names of a document: its path, the ends of its path, its aliases, and its labels, which are keys."""
+    """Yield the names of a document: its path, the ends of its path, its aliases and its labels. Labels are keys."""
     depth = path.count("/")
     written = key(path)
     for worse, whole in enumerate(_shorter(written)):
@@ -71,7 +71,7 @@ def names_of(path: str, aliases: Iterable[str], labels: Iterable[str]) -> Iterat
 
 
 def _shorter(name: str) -> Iterator[str]:
-    """Yield the name, and the name without an extension that links leave out."""
+    """Yield the name, and the name without an extension that links may omit."""
     yield name
     if not name.endswith(_OPTIONAL):  # this is true of most names
         return

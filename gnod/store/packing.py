@@ -1,12 +1,12 @@
-"""What keeps the database small: compressed texts, and short keys of hashes. Must not depend on documents or their
+"""Keep the database small with compressed texts and short keys of hashes. Must not depend on documents or their
 readers.
 
-Texts are compressed with zstd, with dictionaries made of the index's own texts. A text of 1 kB shrinks to .59 alone and
-to .40 with a dictionary, which contains the words. The id of a dictionary comes from its content, and each compressed
-text names it.
+Texts are compressed with zstd, with dictionaries made from the index's own texts. A text of 1 kB shrinks to .59 alone
+and to .40 with a dictionary, which contains the words. The id of a dictionary is derived from its content, and each
+compressed text names it.
 
 The hashes of texts and chunks are keys of rows: 20 characters of base64 for the first 120 bits of a SHA-256. Such a key
-stands in up to eight places for each document.
+is stored in up to eight places for each document.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ else:
 MOST_BYTES = 1 << 20
 _LEVEL = 3
 _DICTIONARY_BYTES = 64 << 10
-# Make a dictionary when there are this many texts, and again when there are this many times more.
+# Make the first dictionary at this number of texts, and a new one each time the number has grown by this factor.
 _FIRST, _GROWTH = 1_000, 4
 _SAMPLES, _SAMPLE_BYTES = 1_000, 4_000
 _NONE = 0
-# The digits of a hash in hex, and the bytes of it in a key.
+# The number of hex digits of a hash, and the number of its bytes in a key.
 _DIGITS, _BYTES = 64, 15
 
 # Dictionaries by database and id. They are large, do not change, and serve all connections.
 _known: dict[tuple[str, int], ZstdDict | None] = {}
-# Compressors of each connection that writes, for one dictionary. Making one takes longer than compressing a short text.
+# The compressor of each writing connection, for one dictionary. Making one takes longer than compressing a short text.
 _compressors: WeakKeyDictionary[apsw.Connection, tuple[int, ZstdCompressor]] = WeakKeyDictionary()
 
 
@@ -62,7 +62,7 @@ def pack(connection: apsw.Connection, text: str) -> tuple[str, bytes | None]:
 
 
 def unpack(connection: apsw.Connection, packed: bytes) -> str:
-    """Return a text. Raises apsw.CorruptError."""
+    """Return the uncompressed text. Raises apsw.CorruptError."""
     try:
         dictionary = _dictionary(connection, get_frame_info(packed).dictionary_id)
         return decompress(packed, zstd_dict=dictionary).decode()
@@ -76,9 +76,9 @@ def size(packed: bytes) -> int:
 
 
 def train_when_due(connection: apsw.Connection) -> None:
-    """Make a dictionary for the texts to come, if there is none yet or there are many more texts than it was made of.
-    Takes .2 s, once for each time that the texts have become four times as many."""
-    # This is about the number of texts.
+    """Make a dictionary for future texts if there is none, or if there are many more texts than for the last one. Takes
+    .2 s each time that the number of texts has grown by a factor of four."""
+    # The largest rowid is about the number of texts.
     newest = int(connection.execute("SELECT coalesce(max(rowid), 0) FROM mirrors").get)
     last = connection.execute("SELECT max(texts) FROM dictionaries").get
     if newest < (_FIRST if last is None else int(last) * _GROWTH):
@@ -92,12 +92,12 @@ def train_when_due(connection: apsw.Connection) -> None:
 
 
 def short_key(key: str) -> str:
-    """Return the key of a hash in hex; a key stays as it is. Raises ValueError."""
+    """Return the key of a hash in hex. A key is returned unchanged. Raises ValueError."""
     return urlsafe_b64encode(bytes.fromhex(key[: 2 * _BYTES])).decode() if len(key) == _DIGITS else key
 
 
 def rest_of_hash(digest: str, text: str) -> bytes | None:
-    """Return what the key of a text lacks of its hash; None where that is the SHA-256 of the text itself."""
+    """Return the part of a text's hash that its key lacks, or None if the hash is the SHA-256 of the text itself."""
     return bytes.fromhex(digest[2 * _BYTES :]) if digest != _sha256(text) else None
 
 
@@ -107,7 +107,7 @@ def hash_of_key(key: str, rest: bytes | None, text: str) -> str:
 
 
 def _samples(connection: apsw.Connection, newest: int) -> list[bytes]:
-    """Return the beginnings of texts from all over the index."""
+    """Return the beginnings of texts from across the index."""
     rowids = list(range(1, newest + 1, max(newest // _SAMPLES, 1)))
     rows = connection.execute(
         "SELECT substr(coalesce(unpacked(packed), markdown), 1, ?) FROM mirrors"

@@ -1,9 +1,10 @@
-"""How a database gets its schema: numbered migrations, each in one transaction with the row that records its number.
+"""Create and upgrade the schema of a database with numbered migrations. Each runs in one transaction with the row that
+records its number.
 
-The first migration creates the schema of the first release, each later one changes it. Two rows of `schema_meta` say
-what a database has: `version` is the number of its last migration, `fingerprint` is a hash of the SQL of the first one,
-which changes during development only. A database with another fingerprint, or with none, is accepted if its tables are
-nevertheless those of its version. This module knows only the table `schema_meta`.
+The first migration creates the schema of the first release; later ones change it. Two rows of `schema_meta` describe
+the schema of a database: `version` is the number of its last migration, and `fingerprint` is a hash of the SQL of the
+first one, which changes only during development. A database with another fingerprint, or with none, is accepted if it
+nevertheless has the tables of its version. This module knows only the table `schema_meta`.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ Migration = Callable[[apsw.Connection], None]
 
 _META = "CREATE TABLE IF NOT EXISTS schema_meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT"
 _VERSION, _FINGERPRINT = "version", "fingerprint"
-# Development versions had this row instead of `version`, with a number of another count.
+# Development versions had this row instead of `version`, with another numbering.
 _DEVELOPMENT = "schema_version"
 # Tables that PRAGMA optimize creates.
 _STATISTICS = "'CREATE TABLE sqlite_stat1(tbl,idx,stat)', 'CREATE TABLE sqlite_stat4(tbl,idx,neq,nlt,ndlt,sample)'"
-# White space and comments, which SQLite skips. Other white space of Unicode is part of a name for it.
+# White space and comments, which SQLite skips. To SQLite, other Unicode white space is part of a name.
 _SKIPPED = r"(?:[ \t\n\f\r]|--[^\n]*+)"
-# Strings and quoted names, which are kept as they are; punctuation, which needs no space; all other space.
+# Strings and quoted names, which stay unchanged; punctuation, which needs no space around it; all other space.
 _LAYOUT = re.compile(rf"""('(?:[^']|'')*+'|"(?:[^"]|"")*+")|{_SKIPPED}*+([(),]){_SKIPPED}*+|{_SKIPPED}++""")
 
 _log = logging.getLogger(__name__)
@@ -39,7 +40,7 @@ _log = logging.getLogger(__name__)
 
 class Schema(NamedTuple):
     """The schema of a kind of database, for `Database`. `first`: the SQL of the first migration. `check` raises if this
-    program cannot use a database that has it."""
+    program cannot use a database with this schema."""
 
     kind: Kind
     first: str
@@ -56,7 +57,7 @@ class Schema(NamedTuple):
 
 
 def migrate(connection: apsw.Connection, path: Path, schema: Schema) -> None:
-    """Create the schema, or bring it up to the newest version. Raises as `usable_version` does."""
+    """Create the schema, or upgrade it to the newest version. Raises the errors of `usable_version`."""
     before = usable_version(connection, path, schema)
     fields = {"database": str(path), "from": before, "to": schema.newest}
     if is_upgrade := 0 < before < schema.newest:
@@ -75,7 +76,8 @@ def migrate(connection: apsw.Connection, path: Path, schema: Schema) -> None:
 
 
 def usable_version(connection: apsw.Connection, path: Path, schema: Schema) -> int:
-    """Return what `version_of` does. Raises NewerDatabase, and what `version_of` and `check` raise. Writes nothing."""
+    """Return the result of `version_of`. Raises NewerDatabase, and the errors of `version_of` and `check`. Writes
+    nothing."""
     version = version_of(connection, path, schema)
     if version > schema.newest:
         raise NewerDatabase(
@@ -88,8 +90,8 @@ def usable_version(connection: apsw.Connection, path: Path, schema: Schema) -> i
 
 
 def version_of(connection: apsw.Connection, path: Path, schema: Schema) -> int:
-    """Return the version of a database, 0 for one without tables. Raises OutdatedDatabase for one that a development
-    version made with another schema, and DatabaseCorrupt for an invalid version. Writes nothing."""
+    """Return the version of a database, or 0 if it has no tables. Raises OutdatedDatabase if a development version made
+    it with another schema, and DatabaseCorrupt if the version is invalid. Writes nothing."""
     if not connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'schema_meta'").fetchone():
         return 0
     try:
@@ -107,8 +109,8 @@ def version_of(connection: apsw.Connection, path: Path, schema: Schema) -> int:
 
 
 def objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
-    """Return the tables, indexes, triggers and views with their SQL, without SQLite's statistics. Layout and comments
-    do not count. Of the tables of FTS5 that it makes itself, only the names: their SQL depends on its version."""
+    """Return the tables, indexes, triggers and views with their SQL, without SQLite's statistics. The SQL is normalised
+    without comments. FTS5's own tables have only names, because their SQL depends on its version."""
     rows = connection.execute(
         "SELECT type, name, tbl_name, CASE WHEN name GLOB 'documents_fts_*' THEN '' ELSE coalesce(sql, '') END"
         " FROM sqlite_schema WHERE NOT"
@@ -118,7 +120,7 @@ def objects(connection: apsw.Connection) -> list[tuple[str, ...]]:
 
 
 def objects_of(version: int, schema: Schema) -> list[tuple[str, ...]]:
-    """Return what `objects` returns for a new database of that version."""
+    """Return the result of `objects` for a new database of this version."""
     connection = apsw.Connection(":memory:")
     try:
         migrate(connection, Path(":memory:"), schema._replace(migrations=schema.migrations[:version]))

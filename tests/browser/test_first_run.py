@@ -158,9 +158,9 @@ def test_failures_are_known_and_tried_again(visit: Any, site: Site, notes: Path)
     page.click("[aria-label='I know: Damaged']")
     page.wait_for_selector(".known >> text=1 file that you know about")
     assert page.locator("[aria-label='I know: Damaged']").count() == 0
-    changed = notes.parent / "changed"
+    broken, changed = notes / "broken.docx", notes.parent / "changed"
     changed.write_bytes(b"PK\x03\x04 damaged in another way")
-    changed.replace(notes / "broken.docx")  # nobody reads half of it, which is another failure
+    changed.replace(broken)  # nobody reads half of it, which is another failure
     page.wait_for_selector("[aria-label='I know: Damaged']")
     page.click("[aria-label='Try again: Damaged']")
     page.wait_for_selector("#toast >> text=They were read again.")

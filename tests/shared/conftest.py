@@ -1,4 +1,4 @@
-"""A server of Milvus for each module of tests, and a port without a server."""
+"""A Milvus server for each test module, and a port without a server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def milvus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MilvusServer]:
 
 @pytest.fixture
 def closed_port() -> Iterator[int]:
-    """A port where nobody listens, and that nobody else gets meanwhile."""
+    """Yield a port without a listener, which no other process can get in the meantime."""
     with socket.socket() as held:
         held.bind(("127.0.0.1", 0))
         yield int(held.getsockname()[1])

@@ -1,4 +1,4 @@
-"""milvus-lite behind a token, as Milvus asks for one: python -m … FOLDER PORT TOKEN"""
+"""milvus-lite that requires a token in the way of Milvus: python -m … FOLDER PORT TOKEN"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Milvus for tests: milvus-lite as a server of its own process on loopback."""
+"""Milvus for tests: milvus-lite as a server in its own process on loopback."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STARTS_WITHIN_S = 60.0
 
 
 class MilvusServer:
-    """Its data stay in `folder` when it is killed and started again. `token`: what clients must have."""
+    """The data stay in `folder` when the server is killed and started again. `token`: the token of clients."""
 
     def __init__(self, folder: Path, token: str | None = None) -> None:
         self._folder = folder
@@ -60,7 +60,7 @@ class MilvusServer:
 
 
 def connect_to(address: SharedAddress, timeout_s: float = DEFAULT_TIMEOUT_S) -> MilvusConnection:
-    """Return how to reach an engine on this machine."""
+    """Return a connection to an engine on this machine."""
     place = EndpointAddress([(address.host, "local")], "local")
     purpose = Purpose("publish", collections=(address.collection,), users=(address.collection,))
     return MilvusConnection(address, relay_to(address, place, OpenGate(), purpose), timeout_s=timeout_s)

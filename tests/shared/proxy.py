@@ -1,4 +1,4 @@
-"""TCP proxies between clients and a server of this machine: one cuts connections, one swallows what is sent."""
+"""TCP proxies between clients and a server on this machine. One cuts connections, the other drops all answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 
 class Proxy:
-    """Passes everything on. Listens on a free port of `host` until it is closed."""
+    """Forwards all bytes. Listens on a free port of `host` until it is closed."""
 
     def __init__(self, port: int, host: str = "127.0.0.1") -> None:
         self._target = port
@@ -65,8 +65,8 @@ class Proxy:
 
 
 class CuttingProxy(Proxy):
-    """`allow(n)`: the next `n` bytes of clients pass; then all connections end, and new ones are refused until the next
-    call. None: any number."""
+    """After `allow(n)`, the next `n` bytes of clients pass (None: any number). Then all connections end, and new ones
+    are refused until the next call."""
 
     def __init__(self, port: int) -> None:
         self._left: int | None = None
@@ -87,7 +87,7 @@ class CuttingProxy(Proxy):
             self.cut()
 
     def _takes(self, count: int) -> bool:
-        """Count bytes; tell whether they are too many."""
+        """Count bytes, and tell whether they exceed the limit."""
         with self._lock:
             if self._left is None:
                 return False
@@ -96,7 +96,7 @@ class CuttingProxy(Proxy):
 
 
 class SwallowingProxy(Proxy):
-    """Stands in front of the server of an address. From `swallow` on, packets arrive, and nothing comes back."""
+    """A proxy for the server at an address. After `swallow`, it accepts packets but returns nothing."""
 
     def __init__(self, address: str) -> None:
         parts = urlsplit(address)

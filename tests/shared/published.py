@@ -1,4 +1,4 @@
-"""A collection that is published, compared with a fresh computation of all that should be there."""
+"""A published collection, and its comparison with newly computed data."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MODEL = Model(URI, "file:one.gguf", "abc")
 
 
 class Published:
-    """A daemon's publisher, without the daemon. `stop` and `start` are a kill and a new start."""
+    """A daemon's publisher without the daemon. `stop` and `start` simulate a kill and a new start."""
 
     def __init__(self, index: SmallIndex, engine: MilvusEngine, ledger: Path, model: Model | None = MODEL) -> None:
         self.index = index
@@ -38,7 +38,7 @@ class Published:
         self.ledger.close()
 
     def sync(self, *, take_over: bool = False) -> int:
-        """Publish everything; return the number of steps."""
+        """Publish all changes. Returns the number of steps."""
         self.publisher.begin(self.connection, take_over=take_over)
         return self.go_on()
 
@@ -50,7 +50,7 @@ class Published:
         return steps
 
     def check(self) -> None:
-        """What the engine has equals what the index has: no more and no less."""
+        """Check that the engine has the same data as the index."""
         header = self.engine.header()
         assert header
         here = LocalEngine(self.connection, "notes", self.model.uri if self.model else None, header.average)
@@ -63,7 +63,7 @@ class Published:
         counted = self.engine.count()
         assert counted["documents"] == len(wanted)
         assert counted["pieces"] == sum(len(document.pieces) for document in wanted.values())
-        assert counted["texts"] == len(wanted) + 1  # and the header
+        assert counted["texts"] == len(wanted) + 1  # one more for the header
         expected = here.header()
         assert expected
         same = ("documents", "pieces", "tokens", "languages", "analysis", "format")
@@ -72,6 +72,6 @@ class Published:
 
 
 def rounded(document: SharedDocument) -> SharedDocument:
-    """Return a document with weights in the precision of an engine."""
+    """Round the weights of a document to the precision of an engine."""
     weights = {id_: round(float(np.float32(weight)), 4) for id_, weight in document.weights.items()}
     return msgspec.structs.replace(document, weights=weights)

@@ -1,4 +1,4 @@
-"""Publishes a collection in a process that may be killed: python -m … INDEX LEDGER PORT COLLECTION"""
+"""Publish a collection in a process that may be killed: python -m … INDEX LEDGER PORT COLLECTION"""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def test_anything_else_is_refused(text: str) -> None:
         parse(text)
 
 
-def test_a_token_does_not_belong_into_an_address() -> None:
+def test_a_token_does_not_belong_in_an_address() -> None:
     with pytest.raises(InvalidAddress) as refused:
         parse("milvus://user:secret@host/team/handbook")
     assert "secret" not in refused.value.message

@@ -1,4 +1,4 @@
-"""A published collection is searched as the index that it comes from: the same documents, the same scores."""
+"""A search in a published collection returns the same documents and scores as in the index that it comes from."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _ALL = Filters()
 
 
 class Engine(LocalEngine):
-    """The index as an engine that can be stopped. A connection is used in one thread at a time."""
+    """The index as an engine that can be stopped. Only one thread at a time uses a connection."""
 
     def __init__(self, connection: Connection) -> None:
         super().__init__(connection, "notes", MODEL)
@@ -94,7 +94,7 @@ class Engine(LocalEngine):
         return path
 
     def spoil(self, change: str) -> None:
-        """Make all documents what no publisher sends."""
+        """Change all documents into ones that no publisher sends."""
         wrong = {
             "key": {"key": "0" * 32},
             "payload": {"payload": b"nothing"},
@@ -127,7 +127,7 @@ def texts_of(number: int, seed: int) -> dict[str, str]:
 
 
 class Reader(NamedTuple):
-    """A daemon's part that searches, without documents of its own."""
+    """The searching part of a daemon, without its own documents."""
 
     database: Database
     attached: AttachedCollections
@@ -167,7 +167,7 @@ def _sample(attached: AttachedCollections) -> object:
     return found and found.shared and found.shared.sample
 
 
-async def test_it_is_searched_as_the_index_that_was_published(published: SmallIndex, tmp_path: Path) -> None:
+async def test_searches_equal_those_in_the_published_index(published: SmallIndex, tmp_path: Path) -> None:
     async with reader(published, tmp_path) as there:
         for query in QUERIES:
             assert await by_words(there, query) == pytest.approx(by_words_of(published, query), rel=1e-5), query
@@ -243,14 +243,14 @@ async def test_own_and_shared_documents_compete_as_in_one_index(published: Small
     async with reader(published, tmp_path / "reader") as there:
         for query in QUERIES:
             expected, found = by_words_of(together, query), await by_words(there, query)
-            # Each index has a mean length of its own, which moves scores by a hundredth.
+            # Each index has its own mean length, which changes scores by a hundredth.
             for path in expected.keys() & found.keys():
                 assert found[path] == pytest.approx(expected[path], rel=0.05), (query, path)
             assert len(expected.keys() & found.keys()) >= 0.8 * len(expected), query
     together.close()
 
 
-async def test_what_left_the_collection_is_not_found(published: SmallIndex, tmp_path: Path) -> None:
+async def test_a_removed_document_is_not_found(published: SmallIndex, tmp_path: Path) -> None:
     async with reader(published, tmp_path) as there:
         before = await by_words(there, "refund")
         removed = there.engine.remove_first(before)
@@ -279,7 +279,7 @@ async def test_a_slow_engine_costs_its_budget_once(published: SmallIndex, tmp_pa
                 await asyncio.sleep(0.05)
 
 
-async def test_what_was_not_fetched_in_time_is_said_and_found_later(
+async def test_documents_not_fetched_in_time_are_reported_and_found_later(
     published: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("gnod.shared.attached._FETCHING", 0.0)
@@ -306,7 +306,7 @@ async def test_documents_that_no_publisher_sends_are_refused(
             assert "damaged" in notes[0]
 
 
-async def test_a_damaged_replica_begins_anew(published: SmallIndex, tmp_path: Path) -> None:
+async def test_a_damaged_replica_starts_empty(published: SmallIndex, tmp_path: Path) -> None:
     async with reader(published, tmp_path) as there:
         found = await by_words(there, "refund")
     (tmp_path / "shared-notes.sqlite").write_bytes(b"SQLite format 3\0" + bytes(5000))
@@ -314,7 +314,7 @@ async def test_a_damaged_replica_begins_anew(published: SmallIndex, tmp_path: Pa
         assert await by_words(there, "refund") == found
 
 
-def test_a_replica_is_bounded_and_keeps_what_was_used(published: SmallIndex, tmp_path: Path) -> None:
+def test_a_replica_is_limited_and_keeps_used_documents(published: SmallIndex, tmp_path: Path) -> None:
     engine = Engine(published.database.open_reader())
     every = engine.documents(None)
     replica = Replica(tmp_path / "replica.sqlite", "notes", "milvus://127.0.0.1/team/notes", most=100)
@@ -331,7 +331,7 @@ def test_a_replica_is_bounded_and_keeps_what_was_used(published: SmallIndex, tmp
         replica.close()
 
 
-async def test_what_a_reader_cannot_search_is_said(published: SmallIndex, tmp_path: Path) -> None:
+async def test_parts_that_a_reader_cannot_search_are_reported(published: SmallIndex, tmp_path: Path) -> None:
     async with reader(published, tmp_path) as there:
         there.engine.says = {"analysis": 0, "behind": 12}
         await until(lambda: there.attached.reports()[0].limits)

@@ -1,4 +1,4 @@
-"""A daemon with folders of its own searches a collection on a server, too: every method, and a server that is away."""
+"""A daemon with its own folders also searches a collection on a server: all methods, and an unreachable server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HANDBOOK = {
 
 @pytest.fixture(scope="module")
 def publisher(milvus: MilvusServer) -> Iterator[Machine]:
-    """The machine of somebody else, who publishes a handbook."""
+    """Yield another person's machine, which publishes a handbook."""
     with Machine.in_temporary_folder() as machine:
         for path, text in HANDBOOK.items():
             (machine.notes / path).parent.mkdir(parents=True, exist_ok=True)
@@ -35,7 +35,7 @@ def publisher(milvus: MilvusServer) -> Iterator[Machine]:
 
 @pytest.fixture(scope="module")
 def handbook(publisher: Machine, milvus: MilvusServer) -> str:
-    """The address of a published collection."""
+    """Return the address of a published collection."""
     assert publisher
     return str(milvus.address("handbook"))
 
@@ -48,7 +48,7 @@ def machine() -> Iterator[Machine]:
         yield machine
 
 
-def test_it_is_searched_with_the_own_folders(machine: Machine, handbook: str) -> None:
+def test_shared_documents_are_searched_with_local_folders(machine: Machine, handbook: str) -> None:
     printed = machine.ok("collection", "attach", handbook, "--yes")
     assert "sends its words and vector to" in printed
     wait_until_searched(machine)
@@ -63,7 +63,7 @@ def test_it_is_searched_with_the_own_folders(machine: Machine, handbook: str) ->
     only = machine.call("search.lexical", query="parental", collections=["handbook"])
     assert [each["path"] for each in only["hits"]] == ["leave/parental.md"]
     assert "fourteen weeks" in only["hits"][0]["snippet"]
-    # No document of this machine has the word; it is not taken for an error.
+    # No document on this machine has the word, but it must not count as a spelling error.
     (found,) = machine.call("search.query", query="xylophones")["hits"]
     assert found["uri"] == "gno://handbook/travel.md"
     tagged = machine.call("search.lexical", query="leave", tags_all=["people"])
@@ -77,7 +77,7 @@ def test_it_is_searched_with_the_own_folders(machine: Machine, handbook: str) ->
     assert (hit["path"], hit["context"]) == ("leave/holidays.md", "What people work by")
 
 
-def test_its_documents_answer_and_are_read(machine: Machine, handbook: str) -> None:
+def test_shared_documents_answer_questions_and_can_be_read(machine: Machine, handbook: str) -> None:
     answered = machine.call("ask.answer", question="How long is parental leave paid?")
     assert answered["quotes"][0]["uri"] == "gno://handbook/leave/parental.md"
     gathered = machine.call("evidence.gather", question="How long is parental leave paid?")
@@ -97,7 +97,7 @@ def test_its_documents_answer_and_are_read(machine: Machine, handbook: str) -> N
     assert machine.run("similar", "gno://handbook/travel.md").returncode != 0
 
 
-def test_status_says_how_old_it_is(machine: Machine, handbook: str) -> None:
+def test_status_shows_the_age_of_the_collection(machine: Machine, handbook: str) -> None:
     (attached,) = machine.call("index.status")["attached"]
     assert (attached["name"], attached["documents"], attached["behind"]) == ("handbook", len(HANDBOOK), 0)
     assert "s ago, nothing is missing" in machine.ok("status")
@@ -117,7 +117,7 @@ def test_an_edit_of_the_publisher_is_found(machine: Machine, publisher: Machine,
     assert machine.run("get", "gno://handbook/travel.md").returncode != 0
 
 
-def test_a_server_that_swallows_everything_costs_one_budget(machine: Machine, handbook: str) -> None:
+def test_a_server_that_never_answers_costs_one_budget(machine: Machine, handbook: str) -> None:
     with SwallowingProxy(handbook) as proxy:
         machine.ok("collection", "attach", proxy.address, "--name", "far", "--yes")
         wait_until_searched(machine, "far")

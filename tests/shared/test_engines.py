@@ -1,4 +1,4 @@
-"""Every engine answers the same: the index of this machine, and Milvus."""
+"""All engines give the same answers: the index on this machine, and Milvus."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def engines(index: SmallIndex, milvus: MilvusServer) -> Iterator[tuple[LocalEngi
         there.close()
 
 
-def test_what_is_stored_comes_back(engines: tuple[LocalEngine, MilvusEngine]) -> None:
+def test_stored_documents_are_returned(engines: tuple[LocalEngine, MilvusEngine]) -> None:
     here, there = engines
     assert there.header() == here.header()
     keys = [key_of(path) for path in TEXTS]
@@ -123,7 +123,7 @@ def test_documents_are_listed_by_path(engines: tuple[LocalEngine, MilvusEngine])
         assert [each.path for each in engine.listed("b/", 9)] == ["b/deutsch.md", 'b/odd "name" \\ 100%_ü.md']
 
 
-def test_a_new_version_replaces_all_of_the_old_one(index: SmallIndex, milvus: MilvusServer) -> None:
+def test_a_new_version_replaces_the_whole_old_one(index: SmallIndex, milvus: MilvusServer) -> None:
     with local(index) as here:
         there, documents = filled(milvus, here, "versions")
     long = next(document for document in documents if document.path == "ab.md")
@@ -136,7 +136,7 @@ def test_a_new_version_replaces_all_of_the_old_one(index: SmallIndex, milvus: Mi
     there.put([msgspec.structs.replace(shorter, version="e" * 16)], former="nothing")  # then the publisher was killed
     current = {document.key: document.version for document in documents} | {long.key: "e" * 16}
     there.keep(lambda key, version: current.get(key) == version)
-    assert there.count()["texts"] == len(documents) - 1 + 4 + 1  # and the header
+    assert there.count()["texts"] == len(documents) - 1 + 4 + 1  # one more for the header
     for size in (1, 52_428, 52_429, 104_857):  # around the ends of parts
         odd = msgspec.structs.replace(shorter, version="d" * 16, payload=b"y" * size)
         there.put([odd])
@@ -153,7 +153,7 @@ def test_a_new_version_replaces_all_of_the_old_one(index: SmallIndex, milvus: Mi
 
 
 @pytest.mark.stress
-def test_it_may_get_vectors_later_and_of_another_length(index: SmallIndex, milvus: MilvusServer) -> None:
+def test_a_collection_may_get_vectors_later_and_of_another_length(index: SmallIndex, milvus: MilvusServer) -> None:
     with local(index) as here:
         header, documents = header_of(here), here.documents(None)
     there = milvus.engine("models")
@@ -170,7 +170,7 @@ def test_it_may_get_vectors_later_and_of_another_length(index: SmallIndex, milvu
     there.close()
 
 
-def test_nothing_is_there(milvus: MilvusServer) -> None:
+def test_a_missing_collection(milvus: MilvusServer) -> None:
     for database in ("team", "nowhere"):
         address = milvus.address("nobody")._replace(database=database)
         engine = MilvusEngine(connect_to(address))
@@ -181,14 +181,14 @@ def test_nothing_is_there(milvus: MilvusServer) -> None:
         engine.close()
 
 
-def test_a_server_that_is_not_there_costs_its_time(milvus: MilvusServer, closed_port: int) -> None:
+def test_an_unreachable_server_costs_its_timeout(milvus: MilvusServer, closed_port: int) -> None:
     engine: SharedEngine = MilvusEngine(connect_to(milvus.address("a", closed_port), timeout_s=0.5))
     with pytest.raises(Unreachable, match="did not answer in time"):
         engine.header()
     engine.close()
 
 
-def test_expressions_hold_any_text() -> None:
+def test_expressions_quote_any_text() -> None:
     assert condition_of(Restriction()) == ""
     assert condition_of(Restriction(types=('a"\n\\', "b"))) == '(doc_type like "%a___%" or doc_type like "%b%")'
     assert condition_of(Restriction(tags_all=('a"\n\\',))) == r'array_contains(tags, "a\"\n\\")'

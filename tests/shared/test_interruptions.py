@@ -135,7 +135,7 @@ def fails(published: Published) -> bool:
 
 
 def until_it_answers(published: Published) -> None:
-    """A server that was killed may need a moment, and a client too."""
+    """Wait for a server that was killed, and for its client. Both may need a moment."""
     deadline = time.monotonic() + 60
     while fails(published):
         assert time.monotonic() < deadline

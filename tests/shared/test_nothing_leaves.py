@@ -1,7 +1,8 @@
-"""Whatever changes in index.yml: no byte goes to the server of a shared collection that it does not name now.
+"""After any change of index.yml, no byte goes to a server of a shared collection that the file does not name now.
 
-A whole daemon in this process, which publishes one collection and searches another. The server plays one of the local
-network on loopback, behind a proxy that counts the bytes. The config file is edited behind the daemon's back.
+A whole daemon runs in this process. It publishes one collection and searches another. The server represents one in the
+local network; it is on loopback, behind a proxy that counts the bytes. The tests edit the config file without the
+daemon.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 
 class CountingProxy(Proxy):
-    """A machine of the local network."""
+    """A machine in the local network."""
 
     def __init__(self, port: int) -> None:
         self.received = 0
@@ -42,7 +43,7 @@ class CountingProxy(Proxy):
 
 
 class World(NamedTuple):
-    """`name`: of the collection on the server."""
+    """`name`: the name of the collection on the server."""
 
     it: Daemon
     proxy: CountingProxy
@@ -55,7 +56,7 @@ class World(NamedTuple):
     def configure(self, *, egress: str = "lan", is_shared: bool = True) -> None:
         address = f"milvus://lan.test:{self.proxy.port}/team/{self.name}"
         publish = f", publish: '{address}'" if is_shared else ""
-        # A busy machine may take its time.
+        # A busy machine may be slow.
         there = f"{{name: there, address: '{address}', egress: {egress}, budget_s: 60}}"
         attach = f"attached: [{there}]\n" if is_shared else ""
         self.config.write_text(
@@ -74,7 +75,7 @@ class World(NamedTuple):
 
 @contextlib.asynccontextmanager
 async def world_in(folder: Path, milvus: MilvusServer, name: str) -> AsyncIterator[World]:
-    """A daemon that publishes a collection and is attached to the same."""
+    """Yield a daemon that publishes a collection and has attached the same collection."""
     proxy = CountingProxy(milvus.port)
     (folder / "notes").mkdir()
     places_in(folder).config_dir.mkdir(parents=True)
@@ -109,7 +110,7 @@ CHANGES: dict[str, Callable[[World], None]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.stress
-async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path, milvus: MilvusServer, change: str) -> None:
+async def test_no_byte_goes_to_a_server_outside_the_config(short_tmp: Path, milvus: MilvusServer, change: str) -> None:
     async with world_in(short_tmp, milvus, change.replace(" ", "-")) as world:
         CHANGES[change](world)
         received = world.proxy.received
@@ -125,7 +126,7 @@ async def test_no_byte_goes_where_the_config_does_not_say(short_tmp: Path, milvu
                     params = wire.CollectionPublishParams(name="notes", address="", check_only=True)
                     await world.it.call("collection.publish", params)
             assert world.proxy.received == received, moment
-            if change != "no file":  # then there is no collection
+            if change != "no file":  # without the file, there is no collection
                 assert "heron.md" in {hit.path for hit in found.hits}, "the local index answers"
             await asyncio.sleep(0.05)
             if moment == "after":

@@ -1,4 +1,4 @@
-"""Which address is connected to, with which token, and what is said when that does not work."""
+"""Connections to an engine: the address, the token, and the messages of failures."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ async def elsewhere(_: str, __: int) -> list[str]:
         ("milvus://8.8.8.8/team/handbook", "any", "use milvus\\+tls://"),
     ],
 )
-async def test_nothing_beyond_the_scope_is_connected_to(text: str, scope: Scope, message: str) -> None:
+async def test_no_connection_leaves_the_scope(text: str, scope: Scope, message: str) -> None:
     with pytest.raises(EgressForbidden, match=message):
         await opening.open_engine(
             parse(text), OpenGate(scope, "the collection handbook"), PURPOSE, Addresses(elsewhere)
         )
 
 
-async def test_of_several_addresses_one_within_the_scope_is_chosen() -> None:
+async def test_an_address_within_the_scope_is_chosen_among_several() -> None:
     address = parse("milvus+tls://engine/team/handbook")
     place = await opening.place_of(address, Addresses(elsewhere))
     for scope in ("lan", "any"):
@@ -88,7 +88,7 @@ async def test_a_name_without_an_address() -> None:
 
 
 @pytest.mark.slow
-async def test_nobody_listens(closed_port: int) -> None:
+async def test_a_port_without_a_server(closed_port: int) -> None:
     address = parse(f"milvus://127.0.0.1:{closed_port}/team/handbook")
     with pytest.raises(Unreachable, match="did not answer in time"):
         await opening.open_engine(address, GATE, PURPOSE, Addresses(), timeout_s=0.3)

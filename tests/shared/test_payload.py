@@ -1,4 +1,4 @@
-"""What a reader gets is all that it needs, and nothing that only concerns the machine with the files."""
+"""A reader gets all data that it needs, but no data that only concern the machine with the files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ else:
 
 MODEL = "file:/models/one.gguf"
 HEAD = "---\ntags: [X/y]\ncreated: 2026-05-04\naliases: [Other Name]\nstatus: open\n---\n"
-TEXTS = {  # in the order of their paths
+TEXTS = {  # in order of path
     "b.py": "class Thing:\n    # says it\n    def method(self) -> int:\n        return 1\n",
     "notes/a.md": f"{HEAD}# A\n\nSee [[b]] and [c](../c.md).\n\n## Two\n\nText.",
 }
@@ -65,7 +65,7 @@ def test_a_reader_stores_the_same_document(small_index: SmallIndex, tmp_path: Pa
         other.close()
 
 
-def test_no_local_path_is_in_it(small_index: SmallIndex) -> None:
+def test_a_payload_has_no_local_path(small_index: SmallIndex) -> None:
     small_index.add(TEXTS)
     connection = small_index.database.open_reader()
     for document in LocalEngine(connection, "notes", MODEL).documents(None):
@@ -80,7 +80,7 @@ def test_no_local_path_is_in_it(small_index: SmallIndex) -> None:
     assert encoded == payload.encode(Payload(path=found.path, prepared=whole))
 
 
-def test_what_no_publisher_sends_is_refused() -> None:
+def test_data_that_no_publisher_sends_are_refused() -> None:
     good = Payload(path="a.md", prepared=prepared("text", "a.md"))
     beyond = msgspec.structs.replace(good.prepared, chunks=[Chunk(0, 10_000, 1, 1, "", "x")])
     encoded = payload.encode(good)

@@ -1,6 +1,6 @@
-"""What a token must be allowed to do, as docs/SECURITY.md says: Milvus' protocol names the privilege of each request.
+"""The privileges of a token in docs/SECURITY.md. Milvus' protocol names the privilege of each request.
 
-`milvus-lite` has no users, so the refusals of a server cannot be tried.
+`milvus-lite` has no users, so these tests cannot check the refusals of a server.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ HEADER = CollectionHeader(
 
 
 class Recorder(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
-    """Notes which privileges the requests of a channel demand."""
+    """Records the privileges that the requests of a channel demand."""
 
     def __init__(self) -> None:
         self.demanded: set[str] = set()
@@ -92,7 +92,7 @@ class Recorder(grpc.UnaryUnaryClientInterceptor):  # type: ignore[misc]
 
 
 @pytest.mark.stress
-def test_a_reader_needs_to_read_only_and_a_publisher_one_database(
+def test_a_reader_needs_read_access_and_a_publisher_one_database(
     milvus: MilvusServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = grpc.insecure_channel
@@ -121,7 +121,7 @@ def test_a_reader_needs_to_read_only_and_a_publisher_one_database(
     publisher.close()
 
     assert {"Query", "Search"} <= of_reader.demanded <= COLLECTION_READ_ONLY
-    of_publisher.demanded.discard("CreateDatabase")  # in the page, the administrator has made it
+    of_publisher.demanded.discard("CreateDatabase")  # on the page, the administrator creates it
     assert {"Upsert", "Delete", "DropCollection"} <= of_publisher.demanded <= COLLECTION_ADMIN | DATABASE_ADMIN
 
 
@@ -134,7 +134,7 @@ def test_the_names_of_milvus_collections_in_the_pages(milvus: MilvusServer) -> N
 
 @pytest.mark.parametrize("page", ["SECURITY.md", "shared.md"])
 def test_the_commands_of_the_pages_are_those_of_the_client(page: str) -> None:
-    """Reads the client's source, because its import takes a second."""
+    """Read the client's source, because importing it takes a second."""
     spec = find_spec("pymilvus")
     assert spec
     assert spec.origin

@@ -1,4 +1,4 @@
-"""A published collection equals the one in the index, whatever happened in between."""
+"""A published collection equals the one in the index after any events."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def test_everything_is_published_and_then_each_change(published: Published) -> N
     index.embed(URI)
     assert published.go_on() == 2
     published.check()
-    assert published.go_on() == 1  # nothing
-    index.add({"folder/9.md": TEXTS["folder/9.md"]})  # written again, as it was
+    assert published.go_on() == 1  # there is nothing to send
+    index.add({"folder/9.md": TEXTS["folder/9.md"]})  # written again without a change
     published.go_on()
     published.check()
     header = published.engine.header()
@@ -157,7 +157,7 @@ def test_a_lost_ledger_a_restored_index_and_a_dropped_collection(published: Publ
 
 
 class Choosy(MilvusEngine):
-    """Refuses a document, and with it all that are sent together."""
+    """Refuses a document, and all documents in the same request."""
 
     def put(self, documents: Sequence[SharedDocument], *, former: Former = "any") -> None:
         if any(document.path == "bad.md" for document in documents):
@@ -184,7 +184,7 @@ def test_a_document_that_the_engine_refuses_does_not_stop_the_others(
 
 
 class Silent(MilvusEngine):
-    """Stores frequencies, but the reply may get lost."""
+    """Stores frequencies, but may lose the reply."""
 
     loses_replies = False
 
@@ -206,7 +206,7 @@ def test_a_frequency_whose_reply_was_lost_is_sent_again(
     with pytest.raises(EngineFailed):
         published.go_on()
     engine.loses_replies = False
-    small_index.remove("b.md")  # the number is what was confirmed before
+    small_index.remove("b.md")  # the number is the one that was confirmed before
     published.go_on()
     published.check()
     published.stop()
@@ -215,7 +215,7 @@ def test_a_frequency_whose_reply_was_lost_is_sent_again(
 
 
 @pytest.mark.stress
-def test_a_newer_format_is_left_alone(published: Published) -> None:
+def test_a_newer_format_is_not_changed(published: Published) -> None:
     published.sync()
     header = published.engine.header()
     assert header
@@ -228,7 +228,7 @@ def test_a_newer_format_is_left_alone(published: Published) -> None:
 def test_no_local_path_is_on_the_server_and_nothing_is_left(
     published: Published, milvus: MilvusServer, tmp_path: Path
 ) -> None:
-    """All that a server holds, read with Milvus' own client: docs/SECURITY.md says what is not in it."""
+    """Read all data of a server with Milvus' own client. docs/SECURITY.md says what they must not contain."""
     from pymilvus import MilvusClient
 
     published.sync()

@@ -1,4 +1,4 @@
-"""`gnoctl collection publish` with real daemons: what it says, and what is there afterwards."""
+"""`gnoctl collection publish` with real daemons: its output, and the published data afterwards."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def engine(milvus: MilvusServer) -> Iterator[MilvusEngine]:
 
 @pytest.fixture
 def machine(short_tmp: Path, engine: MilvusEngine) -> Iterator[Machine]:
-    """It ends before its collection is dropped: Milvus fails to drop what is written to meanwhile."""
+    """Yield a machine that ends before its collection is dropped. Milvus cannot drop a collection during writes."""
     assert engine
     with Machine(short_tmp) as machine:
         yield machine
@@ -44,7 +44,7 @@ def published(machine: Machine) -> dict[str, Any]:
 
 
 def texts(engine: MilvusEngine) -> dict[str, str]:
-    """Return what a reader gets, by path."""
+    """Return the texts that a reader gets, by path."""
     found = engine.documents(list(dict(engine.keys())))
     return {document.path: payload.decode(document.payload).prepared.markdown.strip() for document in found}
 
@@ -116,7 +116,7 @@ def test_one_daemon_publishes_and_another_takes_over(
         other.ok("collection", "unpublish", "notes")
 
 
-def test_an_engine_that_is_away(machine: Machine, closed_port: int) -> None:
+def test_an_unreachable_engine(machine: Machine, closed_port: int) -> None:
     machine.write(a_md="# Old\n\nText.")
     machine.ok("init", str(machine.notes))
     nowhere = f"milvus://127.0.0.1:{closed_port}/team/notes"

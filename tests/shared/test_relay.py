@@ -1,4 +1,4 @@
-"""The relay to a server: what the gate lets through arrives, and nothing else, whatever the client does."""
+"""The relay to a server. Whatever the client does, only the bytes that the gate lets through arrive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PURPOSE = Purpose("search", collections=("handbook",), users=("handbook",))
 
 
 class Sink:
-    """A server that answers each byte with itself, and counts them."""
+    """A server that returns each byte, and counts the bytes."""
 
     def __init__(self) -> None:
         self.received = 0
@@ -86,7 +86,7 @@ def test_bytes_arrive_and_are_counted(sink: Sink) -> None:
     way.begin()
     with connected(way) as client:
         client.sendall(b"x" * 100_000)
-        # With a timeout, a socket does not wait for all.
+        # With a timeout, a socket does not wait for all bytes.
         with client.makefile("rb") as answered:
             assert len(answered.read(100_000)) == 100_000
     assert sum(each.size for each in gate.noted) == sink.received == 100_000
@@ -111,7 +111,7 @@ def test_a_gate_that_closes_ends_open_connections_and_refuses_others(sink: Sink)
     way.close()
 
 
-def test_closing_ends_everything(sink: Sink) -> None:
+def test_closing_ends_all_connections(sink: Sink) -> None:
     before = set(threading.enumerate())
     way = relay(sink, OpenGate("lan"))
     client = connected(way)

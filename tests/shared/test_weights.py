@@ -1,4 +1,4 @@
-"""Terms as numbers: their products are the scores of keyword search."""
+"""The weights of terms. Their products are the scores of keyword search."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TERMS = st.builds(Terms, STREAMS, STREAMS, STREAMS)
 
 
 def put(index: SmallIndex, stored: list[Terms]) -> None:
-    """Replace the full-text table by these documents, which have no other rows."""
+    """Replace the content of the full-text table with these documents, which have no other rows."""
 
     def work(connection: Connection) -> None:
         connection.execute("DELETE FROM documents")
@@ -48,7 +48,7 @@ def scores(index: SmallIndex, words: list[str]) -> dict[int, float]:
 
 
 def covered_title(terms: Terms, query: dict[int, float]) -> float:
-    """Return what only the full-text table adds."""
+    """Return the score of a title, which only keyword search adds."""
     title = tokens(terms.title)
     found = query.keys() & {term_id(token.decode()) for token in title}
     return COVERED_TITLE * sum(query[id_] for id_ in found) * len(found) / max(len(title), 1)
@@ -82,7 +82,7 @@ def shared_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallInde
     index.close()
 
 
-def test_a_document_without_terms_has_a_weight_that_nothing_asks_for() -> None:
+def test_a_document_without_terms_has_a_weight_that_no_query_uses() -> None:
     counts = counts_of(Terms("", "", ""))
     assert weights_of(counts, 0.0) == {NO_TERM: 1.0}
     assert all(term_id(word) != NO_TERM for word in WORDS)

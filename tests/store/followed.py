@@ -1,4 +1,4 @@
-"""A database whose postings follow it."""
+"""A database with a thread that updates its postings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.small_index import prepared
 
 
 class Index:
-    """A database with the thread. `uses_process`: for all work, however small."""
+    """A database with the thread. `uses_process`: the process does all work, even small work."""
 
     def __init__(self, path: Path, *, uses_process: bool = False, idle_s: float = IDLE_S) -> None:
         self.builder = Builder(terms_of, 0) if uses_process else Builder(terms_of)
@@ -50,7 +50,7 @@ class Index:
         return self.database.submit_read(lambda c: view_of(c).size).result()
 
     def segments(self) -> int:
-        """Return how many segments the view of a reader has."""
+        """Return the number of segments in the view of a reader."""
         return self.database.submit_read(lambda c: sum(part.file is not None for part in view_of(c).parts)).result()
 
     def is_current(self) -> bool:

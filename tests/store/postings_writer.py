@@ -1,4 +1,4 @@
-"""A process that writes documents, with postings, until it is killed. Its argument: the database."""
+"""Write documents with postings until this process is killed. Its argument is the database."""
 
 from __future__ import annotations
 

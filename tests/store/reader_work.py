@@ -1,4 +1,4 @@
-"""What reader processes do in tests."""
+"""Functions that reader processes run in tests."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def crash(connection: Connection, daemon: int) -> dict[str, object]:
 
 
 def leave(_: Connection) -> None:
-    """Leave it to what the daemon prepares."""
+    """Return no result, so that the daemon prepares the arguments."""
 
 
 def fail(_: Connection) -> None:

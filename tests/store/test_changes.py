@@ -1,4 +1,4 @@
-"""The clock of changes: what makes it tick, what it tells, when one has to begin anew."""
+"""The clock of changes: which changes advance it, what readers see, and when they start over."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def now(index: SmallIndex) -> Position:
     return changes.present(index.reader)
 
 
-def told(page: ChangePage) -> list[str]:
+def described(page: ChangePage) -> list[str]:
     """Return each change as a word and an address."""
     return [
         f"{'failed' if c.kind else 'indexed' if c.docid else 'removed'} {c.collection}/{c.path}" for c in page.changes
@@ -57,21 +57,21 @@ def forget(index: SmallIndex, path: str) -> None:
 def test_everything_from_the_beginning_in_order(small_index: SmallIndex) -> None:
     small_index.add({"b.md": "# B\n", "a.md": "# A\n"})
     found = page(small_index)
-    assert told(found) == ["indexed notes/b.md", "indexed notes/a.md"]
+    assert described(found) == ["indexed notes/b.md", "indexed notes/a.md"]
     assert [c.title for c in found.changes] == ["B", "A"]
     assert [c.clock for c in found.changes] == sorted({c.clock for c in found.changes})
     assert found.position.clock == found.changes[-1].clock == now(small_index).clock
     assert not found.more
 
 
-def test_only_what_came_after(small_index: SmallIndex) -> None:
+def test_only_changes_after_a_position(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# A\n"})
     seen = now(small_index)
     assert page(small_index, seen).changes == []
     small_index.add({"b.md": "# B\n"})
     small_index.remove("a.md")
     found = page(small_index, seen)
-    assert told(found) == ["indexed notes/b.md", "removed notes/a.md"]
+    assert described(found) == ["indexed notes/b.md", "removed notes/a.md"]
     assert not found.is_reset
     assert page(small_index, found.position).changes == []
 
@@ -83,7 +83,7 @@ def test_a_path_is_listed_once_in_its_newest_state(small_index: SmallIndex) -> N
     assert [(c.path, c.title) for c in found.changes] == [("b.md", "B"), ("a.md", "Two")]
 
 
-def test_a_touch_is_no_change(small_index: SmallIndex) -> None:
+def test_a_touch_causes_no_change(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# A\n"})
     seen = now(small_index)
     small_index.write(lambda c: writing.touch(c, collections.id_of(c, "notes"), "a.md", FileStat(1, 2, 3)))
@@ -99,7 +99,7 @@ def test_a_removed_path_that_comes_back(small_index: SmallIndex) -> None:
     small_index.remove("a.md")
     assert now(small_index) == seen, "it was gone already"
     small_index.add({"a.md": "# A\n"})
-    assert told(page(small_index, seen)) == ["indexed notes/a.md"]
+    assert described(page(small_index, seen)) == ["indexed notes/a.md"]
 
 
 def test_failures(small_index: SmallIndex) -> None:
@@ -108,7 +108,7 @@ def test_failures(small_index: SmallIndex) -> None:
     fail(small_index, "new.pdf")
     fail(small_index, "a.md", "unreadable", "no permission")
     found = page(small_index, seen)
-    assert told(found) == ["failed notes/new.pdf", "failed notes/a.md"]
+    assert described(found) == ["failed notes/new.pdf", "failed notes/a.md"]
     new, old = found.changes
     assert (new.kind, new.message, new.docid) == ("corrupt", "It is damaged.", None)
     assert (old.kind, old.title) == ("unreadable", "A"), "its last good version is still found"
@@ -118,14 +118,14 @@ def test_failures(small_index: SmallIndex) -> None:
     assert now(small_index) == seen, "the same again is no news"
     fail(small_index, "new.pdf", "timeout")
     forget(small_index, "a.md")
-    assert told(page(small_index, seen)) == ["failed notes/new.pdf", "indexed notes/a.md"]
+    assert described(page(small_index, seen)) == ["failed notes/new.pdf", "indexed notes/a.md"]
 
     seen = now(small_index)
     forget(small_index, "new.pdf")
-    assert told(page(small_index, seen)) == ["removed notes/new.pdf"]
+    assert described(page(small_index, seen)) == ["removed notes/new.pdf"]
 
 
-def test_what_is_skipped_is_no_news_unless_it_was_something_before(small_index: SmallIndex) -> None:
+def test_a_skipped_file_is_a_change_only_if_it_was_reported_before(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# A\n"})
     fail(small_index, "b.pdf")
     seen = now(small_index)
@@ -135,7 +135,7 @@ def test_what_is_skipped_is_no_news_unless_it_was_something_before(small_index: 
     fail(small_index, "b.pdf", "too_large")
     fail(small_index, "a.md", "binary")
     small_index.remove("a.md")
-    assert told(page(small_index, seen)) == ["removed notes/b.pdf", "removed notes/a.md"]
+    assert described(page(small_index, seen)) == ["removed notes/b.pdf", "removed notes/a.md"]
 
 
 def test_pages(small_index: SmallIndex) -> None:
@@ -152,7 +152,7 @@ def test_pages(small_index: SmallIndex) -> None:
     assert position.clock == now(small_index).clock
 
 
-def test_a_page_that_is_just_full_is_the_last(small_index: SmallIndex) -> None:
+def test_an_exactly_full_page_can_be_the_last(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"# {n}\n" for n in range(3)})
     found = page(small_index, limit=3)
     assert (len(found.changes), found.more) == (3, False)
@@ -163,11 +163,11 @@ def test_some_collections_only(small_index: SmallIndex) -> None:
     small_index.add({"b.md": "# B\n"}, "work")
     small_index.add({"c.md": "# C\n"}, "other")
     found = page(small_index, BEGIN, "notes", "work")
-    assert told(found) == ["indexed notes/a.md", "indexed work/b.md"]
+    assert described(found) == ["indexed notes/a.md", "indexed work/b.md"]
     assert found.position.clock == now(small_index).clock, "what was left out need not be looked at again"
 
 
-def test_a_collection_that_goes_takes_its_documents_and_failures_with_it(small_index: SmallIndex) -> None:
+def test_removing_a_collection_reports_its_documents_and_failures(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# A\n"})
     fail(small_index, "b.pdf")
     fail(small_index, "photo.jpg", "binary")
@@ -175,16 +175,16 @@ def test_a_collection_that_goes_takes_its_documents_and_failures_with_it(small_i
     seen = now(small_index)
     small_index.write(lambda c: collections.mirror(c, [Folder("work", "/data/work", None)], []))
     found = page(small_index, seen)
-    assert sorted(told(found)) == ["removed notes/a.md", "removed notes/b.pdf"]
+    assert sorted(described(found)) == ["removed notes/a.md", "removed notes/b.pdf"]
     assert not found.is_reset
 
 
-def test_a_bare_cascade_is_no_way_around_the_clock(small_index: SmallIndex) -> None:
+def test_a_cascading_delete_advances_the_clock(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "# A\n"})
     fail(small_index, "b.pdf")
     seen = now(small_index)
     small_index.write(lambda c: c.execute("DELETE FROM collections").get)
-    assert sorted(told(page(small_index, seen))) == ["removed notes/a.md", "removed notes/b.pdf"]
+    assert sorted(described(page(small_index, seen))) == ["removed notes/a.md", "removed notes/b.pdf"]
 
 
 def test_a_collection_that_is_renamed(small_index: SmallIndex) -> None:
@@ -195,10 +195,10 @@ def test_a_collection_that_is_renamed(small_index: SmallIndex) -> None:
     small_index.write(lambda c: collections.rename(c, "notes", "diary"))
     found = page(small_index, seen)
     assert not found.is_reset
-    present = [each for each in told(found) if not each.startswith("removed")]
+    present = [each for each in described(found) if not each.startswith("removed")]
     assert sorted(present) == ["failed diary/b.pdf", "indexed diary/a.md"]
-    assert {"removed notes/a.md", "removed notes/b.pdf"} <= set(told(found))
-    assert told(page(small_index, seen, "notes")) == [each for each in told(found) if " notes/" in each]
+    assert {"removed notes/a.md", "removed notes/b.pdf"} <= set(described(found))
+    assert described(page(small_index, seen, "notes")) == [each for each in described(found) if " notes/" in each]
 
 
 def test_a_purge_raises_the_floor(small_index: SmallIndex) -> None:
@@ -210,7 +210,7 @@ def test_a_purge_raises_the_floor(small_index: SmallIndex) -> None:
     small_index.write(writing.purge)
     found = page(small_index, seen)
     assert found.is_reset
-    assert told(found) == ["indexed notes/a.md", "indexed notes/c.md"]
+    assert described(found) == ["indexed notes/a.md", "indexed notes/c.md"]
     assert not page(small_index, recent).is_reset
     assert now(small_index) == recent, "to tidy up is no change"
     assert not page(small_index, found.position).is_reset
@@ -234,7 +234,7 @@ def test_starting_over_page_by_page_ends(small_index: SmallIndex) -> None:
 def test_a_purge_while_a_client_starts_over(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"# {n}\n" for n in range(5)})
     first = page(small_index, limit=2)
-    small_index.remove("0.md")  # was told already, and will be gone without a trace
+    small_index.remove("0.md")  # the client has read it, and the purge deletes its row
     small_index.write(writing.purge)
     assert page(small_index, first.position, limit=2).is_reset
 
@@ -254,19 +254,19 @@ def test_the_clock_goes_on_after_a_restart(tmp_path: Path) -> None:
     index.add({"a.md": "# A\n"})
     index.remove("a.md")
     seen = now(index)
-    index.write(writing.purge)  # the last row is gone; the clock is not
+    index.write(writing.purge)  # deletes the last row, but not the clock
     index.database.submit_maintenance(writing.compact).result()
     index.close()
     index = SmallIndex(tmp_path / "i.sqlite")
     assert now(index) == seen
     index.add({"b.md": "# B\n"})
-    assert told(page(index, seen)) == ["indexed notes/b.md"]
+    assert described(page(index, seen)) == ["indexed notes/b.md"]
     index.close()
 
 
 @pytest.mark.slow
 def test_a_crash_does_not_change_what_was_read_before(tmp_path: Path) -> None:
-    """A process that adds documents says each clock that it reads, and is killed in the middle."""
+    """A process adds documents and prints each clock that it reads, until it is killed."""
     script = (
         "import sys\n"
         "from pathlib import Path\n"
@@ -297,19 +297,19 @@ def test_a_clock_lost_in_a_power_cut_is_detected(tmp_path: Path) -> None:
     seen = now(index)
     index.write(changes.leap)
     index.add({"b.md": "# B\n"})
-    assert told(page(index, seen)) == ["indexed notes/b.md"]
+    assert described(page(index, seen)) == ["indexed notes/b.md"]
 
-    # What was told of commits that are gone: a document that nobody will hear of again.
+    # A position from a lost commit.
     lost = Position(now(index).clock + 3)
     for _ in range(3):
         index.write(changes.leap)
     assert now(index).clock > lost.clock
     index.add({"c.md": "# C\n"})
-    assert told(page(index, seen)) == ["indexed notes/b.md", "indexed notes/c.md"]
+    assert described(page(index, seen)) == ["indexed notes/b.md", "indexed notes/c.md"]
     assert not page(index, seen).is_reset
     anew = page(index, lost)
     assert anew.is_reset
-    assert told(anew) == ["indexed notes/a.md", "indexed notes/b.md", "indexed notes/c.md"]
+    assert described(anew) == ["indexed notes/a.md", "indexed notes/b.md", "indexed notes/c.md"]
     index.close()
 
 
@@ -333,14 +333,14 @@ def test_readers_start_over_when_an_older_database_is_restored(tmp_path: Path) -
     index.database.submit_maintenance(lambda c: c.execute("VACUUM INTO ?", (str(copy),))).result()
     index.add({"moved.md": "# Again\n"})
     first = page(index, limit=1)
-    assert told(first) == ["indexed notes/a.md"]  # and the other, as it is now, at the end
+    assert described(first) == ["indexed notes/a.md"]  # the current version of moved.md follows last
     index.close()
     older = SmallIndex(copy)
     older.write(changes.leap)
-    assert told(page(older, first.position)) == ["indexed notes/b.md"], "a leap alone leaves one out"
+    assert described(page(older, first.position)) == ["indexed notes/b.md"], "a leap alone leaves one out"
     older.write(changes.make_readers_start_over)
     anew = page(older, first.position)
     assert anew.is_reset
-    assert told(anew) == ["indexed notes/moved.md", "indexed notes/a.md", "indexed notes/b.md"]
+    assert described(anew) == ["indexed notes/moved.md", "indexed notes/a.md", "indexed notes/b.md"]
     assert not page(older, anew.position).is_reset
     older.close()

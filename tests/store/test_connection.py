@@ -1,4 +1,4 @@
-"""Reads of several indexes: each document is read where it is."""
+"""Reads of several indexes. Each document is read from its own index."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_no_document_and_unknown_indexes(own: Connection) -> None:
     assert names(own, [(8 << ID_BITS) + 1, 1]) == {1: "one"}
 
 
-def test_what_has_no_number_is_read_where_it_is(own: Connection) -> None:
+def test_data_without_an_id_are_read_from_the_index_that_has_them(own: Connection) -> None:
     assert [text(own, name) for name in ("two", "far", "nowhere")] == ["text of two", "text of far", ""]
     assert all_names(own) == ["one", "two", "far", "far one"]
     assert languages_beside(own) == {"de"}

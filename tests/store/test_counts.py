@@ -1,4 +1,4 @@
-"""What is counted for the status, and what happened to the index over time."""
+"""Counts for the status, and the activity of the index over time."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""What is damage, and what is kept of a damaged database: vectors that are whole, and what was switched by hand. Real
-files."""
+"""Detection of damage, and the data that survive it: complete vectors and manual switches. Uses real files."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ def vector(number: int) -> np.ndarray[tuple[int], np.dtype[np.float32]]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A closed database with a vector in two pieces for each document."""
+    """Return a closed database. Each document has a vector in two pieces."""
     path = tmp_path / "index-default.sqlite"
     index = SmallIndex(path)
     index.add({f"{number}.md": f"# Number {number}\n\nkestrel {number}" for number in range(DOCUMENTS)})
@@ -69,7 +68,7 @@ def change(path: Path, *statements: str) -> None:
     connection.close()
 
 
-def test_of_a_whole_database_every_vector_is_kept(path: Path) -> None:
+def test_every_vector_of_an_intact_database_is_kept(path: Path) -> None:
     before = stored(path)
     damage.renew(path)
     assert stored(path) == before
@@ -80,7 +79,7 @@ def test_of_a_whole_database_every_vector_is_kept(path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_of_a_damaged_database_only_intact_vectors_are_kept(path: Path) -> None:
+def test_only_intact_vectors_of_a_damaged_database_are_kept(path: Path) -> None:
     before = stored(path)
     whole = path.read_bytes()
     kept_of = []
@@ -92,19 +91,19 @@ def test_of_a_damaged_database_only_intact_vectors_are_kept(path: Path) -> None:
             for page in chance.sample(range(pages // 3, pages), 12):
                 file.seek(page * 4096)
                 file.write(chance.randbytes(4096))
-        damage.delete_quarantined(path)  # four times within an hour would be too often
+        damage.delete_quarantined(path)  # a fourth time within an hour would raise
         damage.renew(path)
         kept = stored(path)
         assert kept.items() <= before.items()
         assert len(kept) % 2 == 0, "no chunk has only one of its two"
         kept_of.append(len(kept))
-    # Where a page hits the root of the table, nothing can be read.
+    # If the damaged page is the root of the table, nothing can be read.
     assert sum(kept > DOCUMENTS for kept in kept_of) >= 3, kept_of
 
 
 @pytest.mark.stress
-def test_the_cache_of_a_connection_is_no_damage(tmp_path: Path) -> None:
-    """The check runs on a connection that has searched before others wrote."""
+def test_the_cache_of_a_connection_does_not_count_as_damage(tmp_path: Path) -> None:
+    """The check runs on a connection that searched before another connection wrote."""
     index = SmallIndex(tmp_path / "index.sqlite")
     numbers = itertools.count()
 
@@ -120,7 +119,7 @@ def test_the_cache_of_a_connection_is_no_damage(tmp_path: Path) -> None:
     index.close()
 
 
-def test_what_is_no_vector_and_half_a_chunk_are_not_kept(path: Path) -> None:
+def test_invalid_vectors_and_incomplete_chunks_are_not_kept(path: Path) -> None:
     change(
         path,
         "UPDATE content_vectors SET embedding = zeroblob(length(embedding)) WHERE id = 2",
@@ -158,9 +157,9 @@ def test_the_log_is_quarantined_too_and_nothing_is_overwritten(path: Path) -> No
 def test_a_crash_during_quarantine_is_recovered(path: Path) -> None:
     wal = path.with_name(path.name + "-wal")
     wal.write_bytes(b"the last writes")
-    wal.rename(path.with_name(f"{path.name}.damaged-20200101T000000-wal"))  # and the end, before the rest went
+    wal.rename(path.with_name(f"{path.name}.damaged-20200101T000000-wal"))  # the crash, before the others
     damage.renew(path)
-    path.unlink()  # the end, before there was a new one
+    path.unlink()  # the crash, before a new database was created
     Database(path).close()
     assert len(damage.quarantined(path)) == 1
 
@@ -173,7 +172,7 @@ def test_a_damaged_header_is_distinguished_from_a_foreign_file(path: Path) -> No
 
 
 @pytest.mark.slow
-def test_of_an_outdated_index_every_vector_is_kept_and_it_does_not_count_as_damage(path: Path) -> None:
+def test_every_vector_of_an_outdated_index_is_kept_and_it_does_not_count_as_damage(path: Path) -> None:
     before = stored(path)
     change(
         path,
@@ -195,7 +194,7 @@ def test_of_an_outdated_index_every_vector_is_kept_and_it_does_not_count_as_dama
 
 
 def test_vectors_of_an_outdated_index_with_long_keys_are_kept(path: Path) -> None:
-    """Before the first release, keys were the whole hash in hex."""
+    """Before the first release, a key was the whole hash in hex."""
     before = stored(path)
     connection = apsw.Connection(str(path))
     connection.create_scalar_function("long", lambda *keys: urlsafe_b64decode(str(keys[0])).hex() + "0" * 34)
@@ -239,7 +238,7 @@ def test_documents_of_more_words_than_a_byte_can_count(index: SmallIndex) -> Non
 
 
 @pytest.mark.parametrize("is_empty", [False, True])
-def test_a_list_of_parts_that_has_lost_some(index: SmallIndex, is_empty: bool) -> None:
+def test_a_list_of_parts_with_missing_parts_is_damage(index: SmallIndex, is_empty: bool) -> None:
     def list_of_parts(connection: Connection) -> bytes:
         return bytes(connection.execute(f"SELECT block FROM documents_fts_data WHERE id = {PARTS}").get)
 

@@ -1,4 +1,4 @@
-"""Opening, refusing, migrating, reading while writing; whether the writer answers."""
+"""Open, refuse and migrate databases, read while writing, and check the writer's heartbeat."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_new_database_has_the_application_id_and_is_private(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(("schema", "synchronous", "fullfsync"), [(SCHEMA, 1, 0), (MEMORY_SCHEMA, 2, 1)])
-def test_only_what_cannot_be_rebuilt_waits_for_the_disk(
+def test_only_data_that_cannot_be_rebuilt_wait_for_the_disk(
     schema: Schema, synchronous: int, fullfsync: int, tmp_path: Path
 ) -> None:
     database = Database(tmp_path / "i.sqlite", schema=schema, use_knn=False)
@@ -66,7 +66,7 @@ def test_an_unfinished_new_database_is_opened(tmp_path: Path, pragma: str) -> No
 
 
 @pytest.mark.parametrize("content", [b"not a database, but long enough to be one\n" * 100, b"x"])
-def test_a_file_that_is_no_database_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_a_file_that_is_not_a_database_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "i.sqlite"
     path.write_bytes(content)
     with pytest.raises((ForeignDatabase, DatabaseCorrupt)):
@@ -84,7 +84,7 @@ def test_a_damaged_database_is_reported(tmp_path: Path) -> None:
         Database(path)
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StorageFailed):
         Database(tmp_path / "file" / "i.sqlite")
@@ -168,8 +168,8 @@ def test_a_long_read_can_be_interrupted(tmp_path: Path) -> None:
     database.close()
 
 
-def test_each_write_is_announced_before_its_caller_knows(tmp_path: Path) -> None:
-    """Answers of before are not given to those who ask after their own write."""
+def test_each_write_is_announced_before_its_caller_continues(tmp_path: Path) -> None:
+    """A client that reads after its own write must not get an older answer."""
     with closing(Database(tmp_path / "i.sqlite")) as database:
         announced: list[bool] = []
         database.written.connect(lambda: announced.append(future.done()))
@@ -188,7 +188,7 @@ def test_each_write_is_announced_before_its_caller_knows(tmp_path: Path) -> None
         assert len(announced) == 1, "nothing was written"
 
 
-# A minute of work, if nobody ends it.
+# This takes a minute unless it is interrupted.
 _COUNT = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT ?) SELECT sum(i) FROM n"
 
 
@@ -205,14 +205,14 @@ def test_a_free_writer_answers_at_once(database: Database) -> None:
 
 @pytest.mark.stress
 def test_a_writer_at_work_answers_each_time(database: Database) -> None:
-    begun = threading.Event()
+    started = threading.Event()
 
     def count(connection: Connection) -> None:
-        begun.set()
+        started.set()
         connection.execute(_COUNT, (10_000_000,)).fetchall()
 
     work = database.submit_maintenance(count)
-    assert begun.wait(60)
+    assert started.wait(60)
     beats = 0
     while not work.done():
         database.heartbeat().result(timeout=60)

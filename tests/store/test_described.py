@@ -1,4 +1,4 @@
-"""What the metadata of a document says of it."""
+"""Titles, authors and dates from the metadata of a document."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def zone(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
         ("2026-05-04 (draft)", (2026, 5, 4)),
     ],
 )
-def test_a_date_is_a_local_one(value: object, moment: tuple[int, ...]) -> None:
+def test_a_date_without_a_zone_is_local(value: object, moment: tuple[int, ...]) -> None:
     assert described.moment_of(value) == datetime(*moment).timestamp()  # type: ignore[arg-type]
 
 
@@ -77,12 +77,12 @@ def test_a_date_with_a_zone_is_the_same_moment_everywhere(value: str) -> None:
         {},
     ],
 )
-def test_what_is_no_date(value: object) -> None:
+def test_values_that_are_not_dates(value: object) -> None:
     assert described.moment_of(value) is None
 
 
 @given(st.text("0123456789-/.:T Zmay<[+", max_size=30))
-def test_any_text_is_a_date_or_none(text: str) -> None:
+def test_any_text_gives_a_date_or_none(text: str) -> None:
     found = described.moment_of(text)
     assert found is None or isinstance(found, float)
 

@@ -1,4 +1,4 @@
-"""Documents and what hangs on them."""
+"""Documents and their data in other tables."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_removed_document_leaves_one_row_and_can_come_back(small_index: SmallI
     assert small_index.rows("SELECT count(*) FROM documents_fts") == [(1,)]
 
 
-def test_removing_a_collection_takes_only_its_own(small_index: SmallIndex) -> None:
+def test_removing_a_collection_removes_only_its_own_documents(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "shared text"}, collection="one")
     small_index.add({"a.md": "shared text", "b.md": "other"}, collection="two")
     assert small_index.write(lambda c: collections.remove(c, "two")) == 2

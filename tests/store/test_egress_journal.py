@@ -1,4 +1,4 @@
-"""The journal of what was sent: totals, bounds, damage, and several processes."""
+"""The journal of sent data: totals, limits, damage, and use by several processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gnod.store.tables.egress_journal import TOGETHER, EgressJournal
 SERVER = "http://10.1.2.3:8080/v1#m"
 
 
-def test_it_adds_up_by_collection_and_counts_a_request_once(tmp_path: Path) -> None:
+def test_totals_by_collection_count_a_request_once(tmp_path: Path) -> None:
     path = tmp_path / "data" / "egress.sqlite"
     journal = EgressJournal(path)
     assert journal.lines() == []
@@ -37,7 +37,7 @@ def test_it_adds_up_by_collection_and_counts_a_request_once(tmp_path: Path) -> N
     assert len(EgressJournal(path).lines()) == 5
 
 
-def test_the_oldest_lines_leave(tmp_path: Path) -> None:
+def test_the_oldest_lines_are_deleted(tmp_path: Path) -> None:
     journal = EgressJournal(tmp_path / "egress.sqlite", most=10, pruned_after=4)
     for number in range(100):
         journal.note(f"http://10.1.2.3:{number}/v1#m", "embed", ["docs"], requests=1, size=1)

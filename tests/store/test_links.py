@@ -1,4 +1,4 @@
-"""Where links lead, and how that follows the files: without reading those that link."""
+"""Targets of links. They follow changes of files, although the linking documents are not read again."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_name_is_an_exact_path_then_the_shortest_then_an_alias(small_index: Sm
     assert leads(small_index, "start.md")[0] == ["Plan.md"]
 
 
-def test_of_equally_short_paths_the_one_below_the_folder_of_the_note_is_meant(small_index: SmallIndex) -> None:
+def test_among_equally_short_paths_the_note_prefers_its_own_folder(small_index: SmallIndex) -> None:
     small_index.add(
         {
             "a/Plan.md": "x",
@@ -73,8 +73,8 @@ def test_of_equally_short_paths_the_one_below_the_folder_of_the_note_is_meant(sm
     )
     assert leads(small_index, "a/start.md") == [["a/Plan.md"]] * 4
     assert leads(small_index, "b/start.md") == [["b/plan.md"]]
-    assert leads(small_index, "d/start.md") == [["a/Plan.md", "c/Plan.md"]]  # a shorter path goes ahead
-    assert leads(small_index, "start.md") == [["b/plan.md"]]  # as it is written
+    assert leads(small_index, "d/start.md") == [["a/Plan.md", "c/Plan.md"]]  # a shorter path is preferred
+    assert leads(small_index, "start.md") == [["b/plan.md"]]  # the case of the link is preferred
     assert from_where(small_index, "a/Plan.md") == (["a/start.md"] * 4 + ["d/start.md"], 5)
     assert from_where(small_index, "b/plan.md", limit=1, offset=1) == (["start.md"], 2)
     small_index.remove("d/start.md")
@@ -97,7 +97,7 @@ def test_a_path_is_relative_and_has_no_other_names(small_index: SmallIndex) -> N
     ]  # fmt: skip
 
 
-def test_names_that_differ_in_case_or_normalisation_only(small_index: SmallIndex) -> None:
+def test_names_that_differ_only_in_case_or_normalisation(small_index: SmallIndex) -> None:
     small_index.add(
         {
             "Note.md": "x",
@@ -126,7 +126,7 @@ def test_no_link_leads_to_another_collection(small_index: SmallIndex) -> None:
 
 
 def test_no_spelling_leads_out_of_the_collection(small_index: SmallIndex) -> None:
-    """Whatever hides the way up: percent-encodings, once or twice, of either slash, in any syntax."""
+    """Single and double percent-encodings of both slashes, in any syntax, cannot hide the way up."""
     chosen = random.Random(7)
     ups = ["..", "%2e%2e", ".%2E", "%2e.", "%252e%252e", "..%2f..", "..\\\\..", "%2e%2e%5c%2e%2e", "...", "%00.."]
     ends = ["other/secret.md", "other/secret", "other%2Fsecret.md", "%6fther/secret.md", "secret.md", "OTHER/SECRET"]

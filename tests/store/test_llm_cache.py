@@ -1,4 +1,4 @@
-"""Answers of language models, kept by key."""
+"""The cache of language models' answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def put(index: SmallIndex, key: str, value: str, now: float) -> None:
     index.write(lambda c: llm_cache.put(c, key, value, now))
 
 
-def test_what_is_put_is_got_and_may_be_put_again(small_index: SmallIndex) -> None:
+def test_a_stored_value_is_returned_and_can_be_replaced(small_index: SmallIndex) -> None:
     assert get(small_index, "a") is None
     put(small_index, "a", "one", 1.0)
     put(small_index, "b", "two\n🙂", 2.0)

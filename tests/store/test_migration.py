@@ -1,4 +1,4 @@
-"""The first migration, killed at every step, loses no data. `benchmarks.migration` does the same to a large index."""
+"""Killing the first migration at any step loses no data. `benchmarks.migration` does the same with a large index."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def memories(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Their content is sealed, so the schema sees bytes only."""
+    """Return a database of memories. Their content is sealed, so any bytes will do."""
     path = tmp_path_factory.mktemp("memories") / "memories.sqlite"
     Database(path, schema=MEMORIES).close()
     connection = apsw.Connection(str(path))

@@ -1,4 +1,4 @@
-"""Which documents links connect: the graph around a document, and of a folder."""
+"""Documents that links connect: the graph around a document and of a folder."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_limit_keeps_the_best_connected(small_index: SmallIndex) -> None:
     assert around(small_index, "c.md", 1, 1) == ([("c.md", 0, 1, 2)], [], 4, True)
 
 
-def test_of_a_scope(small_index: SmallIndex) -> None:
+def test_degrees_of_a_scope(small_index: SmallIndex) -> None:
     small_index.add(TEXTS)
     small_index.add({"a.md": "[[b]]", "b.md": "x"}, collection="other")
     nodes, _, total, is_cut = of_scope(small_index, ("notes", ""))

@@ -1,4 +1,4 @@
-"""Compressed texts: whatever was stored is read again, with any dictionary, after any crash; and short keys."""
+"""Compressed texts are read back unchanged, with any dictionary and after any crash. Also tests short keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WORDS = ("harbour", "crane", "tide", "Möwe", "船", "ledger", "invoice", "winte
 
 
 def text_of(number: int) -> str:
-    """Return a text of its own, of words that others have too."""
+    """Return a unique text of common words."""
     digest = sha256(str(number).encode()).digest()
     return f"# Note {number}\n\n" + " ".join(WORDS[byte % len(WORDS)] for byte in digest * 2) + "\n"
 
@@ -45,11 +45,11 @@ def stored(connection: Connection) -> dict[str, str]:
     return dict(connection.execute("SELECT mirror_hash, markdown FROM content"))
 
 
-# No canonical text has a NUL, where SQLite's substr() ends.
+# SQLite's substr() ends at a NUL, which no canonical text contains.
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0")))
 @example("")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_text_is_read_again(database: Database, text: str) -> None:
+def test_any_text_is_read_back_unchanged(database: Database, text: str) -> None:
     def work(connection: Connection) -> None:
         store(connection, "any", text)
         assert stored(connection)["any"] == text
@@ -63,7 +63,7 @@ def test_any_text_is_read_again(database: Database, text: str) -> None:
 
 
 @pytest.mark.slow
-def test_texts_outlive_the_dictionaries_to_come(tmp_path: Path) -> None:
+def test_texts_stay_readable_after_new_dictionaries(tmp_path: Path) -> None:
     database = Database(tmp_path / "index.sqlite", use_knn=False)
 
     def add(connection: Connection, first: int, last: int) -> None:
@@ -79,7 +79,7 @@ def test_texts_outlive_the_dictionaries_to_come(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="half way"):
         database.submit_write(add_and_fail).result()
     assert database.submit_read(lambda c: c.execute("SELECT count(*) FROM dictionaries").get).result() == 0
-    database.submit_write(lambda c: add(c, 700, 1_300)).result()  # the dictionary of other texts
+    database.submit_write(lambda c: add(c, 700, 1_300)).result()  # makes a dictionary from other texts
     database.submit_write(lambda c: add(c, 1_300, 9_700)).result()
     expected = {str(number): text_of(number) for number in (*range(600), *range(700, 9_700))}
     assert database.submit_read(stored).result() == expected
@@ -93,7 +93,7 @@ def test_texts_outlive_the_dictionaries_to_come(tmp_path: Path) -> None:
     again.close()
 
 
-def test_a_long_text_stays_as_it_is(database: Database) -> None:
+def test_a_long_text_is_stored_uncompressed(database: Database) -> None:
     text = "a line of the log\n" * 70_000
 
     def work(connection: Connection) -> object:
@@ -132,7 +132,7 @@ def test_a_damaged_text_is_a_damaged_index(tmp_path: Path, damage: str) -> None:
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])), st.booleans())
-def test_a_key_and_what_is_stored_with_it_give_the_hash(text: str, is_own: bool) -> None:
+def test_the_hash_is_restored_from_key_and_row(text: str, is_own: bool) -> None:
     whole = digest(text if is_own else f"asciidoc\0{text}")
     rest = packing.rest_of_hash(whole, text)
     key = packing.short_key(whole)
@@ -151,7 +151,7 @@ def test_a_key_and_what_is_stored_with_it_give_the_hash(text: str, is_own: bool)
     )
 )
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_document_is_read_again(small_index: SmallIndex, texts: dict[str, str]) -> None:
+def test_any_document_is_read_back_unchanged(small_index: SmallIndex, texts: dict[str, str]) -> None:
     small_index.add(texts)
 
     def check(connection: Connection) -> None:
@@ -170,7 +170,7 @@ def test_any_document_is_read_again(small_index: SmallIndex, texts: dict[str, st
     small_index.remove(*texts)
 
 
-def test_a_hash_that_is_none_is_no_key() -> None:
+def test_an_invalid_hash_has_no_key() -> None:
     with pytest.raises(ValueError, match="hex"):
         packing.short_key("x" * 64)
     assert packing.short_key(sha256(b"a").hexdigest()) == "ypeBEsobvcr6wjGzmiPc"

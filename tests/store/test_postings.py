@@ -1,4 +1,4 @@
-"""With postings, every search finds what it finds without them, with the same scores, at any moment."""
+"""At any moment, searches with postings return the same results and scores as without them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ FILTERS = [
 
 
 class Followed(SmallIndex):
-    """A small index whose postings follow when told to."""
+    """A small index whose postings are updated by `catch_up`."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
@@ -110,7 +110,7 @@ class Followed(SmallIndex):
         return any(part.file for part in self.view().parts)
 
     def compare(self, query: str, filters: Filters, limit: int = 10) -> bool:
-        """Returns whether the view had segments."""
+        """Compare both connections. Returns whether the view had segments."""
         clauses = parse_clauses(query)
         found = [
             (
@@ -129,7 +129,7 @@ class Followed(SmallIndex):
         return self.has_segments
 
     def _compare_few(self, wanted: Expression, filters: Filters) -> None:
-        """Compare the best three: the others are only counted."""
+        """Compare the best three results. The others are only counted."""
         one, other = (
             fulltext.search(
                 each,
@@ -147,7 +147,7 @@ class Followed(SmallIndex):
 
 
 def words(connection: Connection) -> dict[str, bool]:
-    """Return the words of the index, and whether each is in several documents."""
+    """Return the words of the index, and whether each occurs in several documents."""
     return {
         each.joined[start : start + each.length]: each.frequent
         for each in vocabulary.read(connection)
@@ -167,7 +167,7 @@ def same_surveys(one: LexicalSurvey, other: LexicalSurvey) -> None:
 
 
 def same_scores(one: Mapping[int, float], other: Mapping[int, float]) -> None:
-    """The order may differ where scores differ by rounding only; so may the last."""
+    """Check that scores are equal except for rounding, which may change the order and the last document."""
     assert list(one.values()) == pytest.approx(list(other.values()))
     least = min(one.values(), default=0.0)
     for id_ in one.keys() | other.keys():
@@ -244,8 +244,8 @@ def history(index: Followed, rng: random.Random, changes_: int, queries: int) ->
 
 @pytest.mark.parametrize("seed", [1, 2])
 def test_scores_are_those_of_fts5(followed: Followed, seed: int) -> None:
-    """Its weight of a phrase is another one, and it does not look whether a title is covered. So this compares what
-    depends on the document, where the title does not have the phrase."""
+    """FTS5 has another weight of a phrase, and does not check whether the query covers a title. So this compares only
+    the ratios between documents whose title lacks the phrase."""
     rng = random.Random(seed)
     followed.add({f"{number}.md": text(rng) for number in range(40)})
     followed.catch_up()
@@ -321,7 +321,7 @@ def test_a_reader_of_an_older_snapshot_sees_no_newer_postings(followed: Followed
 
 
 def test_a_phrase_is_read_in_one_pass(followed: Followed) -> None:
-    """Although no document has it, and many have its words."""
+    """This holds even if no segment has the phrase, but many documents have its words."""
     followed.add({f"{number}.md": "house red" for number in range(40)})
     followed.catch_up()
     followed.add({"new.md": "boat house red"})
@@ -342,7 +342,7 @@ def test_a_phrase_is_read_in_one_pass(followed: Followed) -> None:
 
 
 def test_a_view_reads_no_change_but_the_new_ones(followed: Followed) -> None:
-    """Also where SQLite has the statistics that a daemon leaves when it ends."""
+    """This holds even with the SQLite statistics that a daemon leaves when it ends."""
     followed.add({f"{number}.md": f"red house {number}" for number in range(300)})
     followed.catch_up()
     analyse = "ANALYZE changes; ANALYZE collections"
@@ -370,9 +370,9 @@ def test_postings_that_disagree_with_the_table_are_not_read(followed: Followed) 
 DOCUMENT = SegmentInput(1, "#00000001", 1, 0, Terms("a md", "red", "red house red"))
 
 
-def test_terms_that_are_not_here_yet_are_not_taken_for_the_former_ones(followed: Followed) -> None:
+def test_missing_terms_are_not_replaced_by_former_ones(followed: Followed) -> None:
     followed.add({f"{n}.md": "red house" for n in range(5)})
-    followed.database.follow(Feed())  # the terms come later
+    followed.database.follow(Feed())  # the terms arrive later
     followed.add({"3.md": "green boat"})
     followed.catch_up()
     assert all(followed.compare(query, Filters()) for query in ("red", "green", "boat house"))
@@ -394,7 +394,7 @@ def test_a_damaged_file_is_noticed(followed: Followed) -> None:
 
 
 def test_a_file_that_is_truncated_while_it_is_read(followed: Followed) -> None:
-    """The full-text table answers, and the files are verified."""
+    """The search reads the full-text table, and the files are verified."""
     followed.add({f"{number}.md": "red house " + "boat " * number for number in range(9)})
     followed.catch_up()
     assert followed.compare("red", Filters())
@@ -511,7 +511,7 @@ def test_lengths_of_many_documents(columns: list[list[int]]) -> None:
 
 
 def varint(number: int) -> bytes:
-    """Return a number as SQLite writes it."""
+    """Encode a number as SQLite does."""
     digits = [number & 0x7F]
     while number := number >> 7:
         digits.append(number & 0x7F | 0x80)

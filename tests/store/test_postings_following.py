@@ -1,4 +1,4 @@
-"""The thread that keeps the postings current."""
+"""The thread that updates the postings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def killed_while_writing(database: Path, after_s: float) -> None:
 
 
 def check_after_a_kill(opened: Callable[[], Index], database: Path) -> Index:
-    """Closing it twice does no harm."""
+    """Open the database after a kill and check it. The index may be closed twice."""
     index = opened()
     wait_until(index.is_current)
     plain = index.database.open_reader()
@@ -84,12 +84,12 @@ def test_killed_often_while_it_writes(opened: Callable[[], Index], tmp_path: Pat
 
 
 def builders(folder: Path) -> list[psutil.Process]:
-    """Return the processes of this test; others may have left theirs to a fixture."""
+    """Return the processes of this test. Fixtures may still have processes of other tests."""
     return [each for each in psutil.Process().children() if str(folder) in " ".join(each.cmdline())]
 
 
 @pytest.mark.stress
-def test_the_process_that_builds_them_is_killed(tmp_path: Path) -> None:
+def test_the_building_process_is_killed(tmp_path: Path) -> None:
     index = Index(tmp_path / "index.sqlite", uses_process=True)
     try:
         ended = set()
@@ -129,7 +129,7 @@ def test_segments_are_merged_and_the_process_ends(tmp_path: Path) -> None:
         index.close()
 
 
-def test_a_new_start_takes_in_what_was_written_without_postings(opened: Callable[[], Index], tmp_path: Path) -> None:
+def test_a_new_start_adds_documents_written_without_postings(opened: Callable[[], Index], tmp_path: Path) -> None:
     index = opened()
     index.add(*names(0, 5))
     wait_until(index.is_current)
@@ -142,7 +142,7 @@ def test_a_new_start_takes_in_what_was_written_without_postings(opened: Callable
     wait_until(index.is_current)
 
 
-def test_a_start_can_wait_for_the_postings_that_are_there(opened: Callable[[], Index]) -> None:
+def test_a_start_can_wait_for_existing_postings(opened: Callable[[], Index]) -> None:
     index = opened()
     index.add(*names(0, 5))
     wait_until(index.is_current)
@@ -189,7 +189,7 @@ def has_postings(connection: Connection) -> bool:
     return view.is_complete and view.frequency('"red"') == 5
 
 
-def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[], Index]) -> None:
+def test_terms_of_a_failed_transaction_are_ignored(opened: Callable[[], Index]) -> None:
     index = opened()
     index.add("a.md")
 
@@ -206,7 +206,7 @@ def test_terms_of_a_transaction_that_failed_are_not_taken(opened: Callable[[], I
     assert index.size() == 2
 
 
-def test_a_folder_that_cannot_be_written_costs_nothing_but_speed(opened: Callable[[], Index], tmp_path: Path) -> None:
+def test_an_unwritable_folder_costs_only_speed(opened: Callable[[], Index], tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "index.sqlite")
     folder.write_text("no folder")
     index = opened()

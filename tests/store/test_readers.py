@@ -1,4 +1,4 @@
-"""Reader processes, with real ones: who does the work, and what happens when one fails."""
+"""Real reader processes: who does the work, and what happens if a process fails."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ async def at_once(readers: Readers, work: Callable[..., object], *arguments: obj
 
 
 async def reader_pid(readers: Readers, text: str = "") -> int:
-    """Ask until a process has answered, and return its id."""
+    """Send requests until a process has answered, and return its id."""
     pids: set[object] = set()
 
     async def ask() -> bool:
@@ -45,13 +45,13 @@ async def reader_pid(readers: Readers, text: str = "") -> int:
 
     async with asyncio.timeout(60):
         while not await ask():  # noqa: ASYNC110
-            await asyncio.sleep(0.05)  # a process starts meanwhile
+            await asyncio.sleep(0.05)  # until a process has started
     (pid,) = pids
     assert isinstance(pid, int)
     return pid
 
 
-async def test_a_process_reads_for_many_and_what_it_cannot_do_is_done_all_the_same(
+async def test_a_process_reads_for_many_clients_and_the_daemon_does_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))

@@ -1,4 +1,4 @@
-"""Schemas: a migration is complete or did not happen; databases of newer releases, and from before the first one."""
+"""Schemas: atomic migrations, and databases of newer releases and of versions before the first release."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEWEST = SCHEMA.newest
 
 
 def m_next(connection: Connection) -> None:
-    """What a later release may do."""
+    """Migrate as a later release may do."""
     connection.execute(
         "ALTER TABLE tags ADD COLUMN since REAL;"
         "UPDATE tags SET since = 0;"
@@ -38,7 +38,7 @@ NEXT = SCHEMA._replace(migrations=(*SCHEMA.migrations, m_next))
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """A closed index of this version with two documents."""
+    """Return a closed index of this version with two documents."""
     path = tmp_path / "data" / "index.sqlite"
     index = SmallIndex(path)
     index.add({"a.md": "---\ntags: [calm]\n---\n# Zebra\n\ngrass\n", "b.md": "# Lion\n"})
@@ -81,14 +81,14 @@ def test_a_later_migration_upgrades_an_index(path: Path) -> None:
         Database(path)
 
 
-@pytest.mark.parametrize("begun", [False, True])
-def test_a_crash_within_a_migration_leaves_the_version_before(path: Path, begun: bool) -> None:
-    """`begun`: an index that is upgraded; else a new one."""
-    path = path if begun else path.with_name("new.sqlite")
-    target = NEXT if begun else SCHEMA
+@pytest.mark.parametrize("is_upgrade", [False, True])
+def test_a_crash_during_a_migration_leaves_the_previous_version(path: Path, is_upgrade: bool) -> None:
+    """`is_upgrade`: an existing index is upgraded. Otherwise, a new one is created."""
+    path = path if is_upgrade else path.with_name("new.sqlite")
+    target = NEXT if is_upgrade else SCHEMA
     apsw.Connection(str(path)).close()
     before = rows(path, "SELECT * FROM sqlite_schema")
-    for statements in itertools.count(0, 1 if begun else 10):
+    for statements in itertools.count(0, 1 if is_upgrade else 10):
         connection = apsw.Connection(str(path))
         connection.set_exec_trace(partial(goes_on, itertools.count(), statements))
         try:
@@ -105,14 +105,14 @@ def test_a_crash_within_a_migration_leaves_the_version_before(path: Path, begun:
 
 
 def goes_on(seen: Iterator[int], last: int, _: object, statement: str, __: object) -> bool:
-    """Say no to the statement with the number `last`; the transaction's own ones are not counted."""
+    """Reject the statement with the number `last`. Statements of the transaction itself are not counted."""
     return statement.startswith(("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE")) or next(seen) < last
 
 
 @pytest.mark.parametrize(
     ("error", "raised"), [(apsw.FullError("disk full"), StorageFailed), (apsw.CorruptError("torn"), DatabaseCorrupt)]
 )
-def test_a_failed_migration_leaves_the_version_before(path: Path, error: apsw.Error, raised: type[GnoError]) -> None:
+def test_a_failed_migration_leaves_the_previous_version(path: Path, error: apsw.Error, raised: type[GnoError]) -> None:
     before = shape(path)
 
     def m_breaks(connection: Connection) -> None:
@@ -125,12 +125,12 @@ def test_a_failed_migration_leaves_the_version_before(path: Path, error: apsw.Er
 
 
 @pytest.mark.parametrize("with_wal", [False, True])
-def test_an_index_of_a_newer_release_is_refused_and_not_touched(path: Path, tmp_path: Path, with_wal: bool) -> None:
+def test_an_index_of_a_newer_release_is_refused_unchanged(path: Path, tmp_path: Path, with_wal: bool) -> None:
     folder = tmp_path / "left"
     folder.mkdir()
     connection = apsw.Connection(str(path))
     connection.execute("UPDATE schema_meta SET value = '999' WHERE key = 'version'")
-    if with_wal:  # as a killed daemon leaves it
+    if with_wal:  # a killed daemon leaves the log
         shutil.copy(path, folder / "index.sqlite")
         shutil.copy(f"{path}-wal", folder / "index.sqlite-wal")
         connection.close()
@@ -145,19 +145,19 @@ def test_an_index_of_a_newer_release_is_refused_and_not_touched(path: Path, tmp_
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    # SQLite makes the -shm file of the log for itself, each time anew.
+    # SQLite creates the -shm file of the log again each time.
     return {each.name: each.read_bytes() for each in folder.iterdir() if not each.name.endswith("-shm")}
 
 
 @pytest.mark.parametrize("value", ["", "seven", "-1", "0", "1.5", "999999999999999999999999"])
-def test_an_invalid_version_is_a_sentence(path: Path, value: str) -> None:
+def test_an_invalid_version_is_reported_in_one_sentence(path: Path, value: str) -> None:
     change(path, f"UPDATE schema_meta SET value = '{value}' WHERE key = 'version'")
     with pytest.raises((DatabaseCorrupt, NewerDatabase)):
         Database(path)
 
 
 def test_full_text_in_a_format_of_a_newer_sqlite_is_refused(path: Path) -> None:
-    for version in (4, 5):  # those that SQLite writes today
+    for version in (4, 5):  # the formats of current SQLite versions
         change(path, f"UPDATE documents_fts_config SET v = {version} WHERE k = 'version'")
         Database(path).close()
     change(path, "UPDATE documents_fts_config SET v = 6 WHERE k = 'version'")
@@ -165,8 +165,8 @@ def test_full_text_in_a_format_of_a_newer_sqlite_is_refused(path: Path) -> None:
         Database(path)
 
 
-# Marks of development versions: a number of another count under another key, which may be equal, lower or higher; no
-# fingerprint of the schema, or another one.
+# Marks of development versions: a number from another numbering under another key, which may be equal, lower or higher.
+# The fingerprint of the schema is missing or different.
 MARKS = [
     *(
         f"DELETE FROM schema_meta WHERE key = 'fingerprint';"
@@ -176,7 +176,7 @@ MARKS = [
     "DELETE FROM schema_meta WHERE key = 'fingerprint'",
     "UPDATE schema_meta SET value = '0123456789abcdef' WHERE key = 'fingerprint'",
 ]
-# The layout of a statement says nothing: neither white space nor comments.
+# White space and comments in a statement are ignored.
 LAYOUT = (
     "UPDATE sqlite_schema SET sql = replace(sql, 'document_id', '  -- of; before, (\n document_id') WHERE name = 'tags'"
 )
@@ -185,7 +185,7 @@ LAYOUT = (
 @pytest.mark.parametrize("mark", MARKS)
 def test_an_index_from_before_the_release_is_used_if_its_schema_is_the_first(path: Path, mark: str) -> None:
     change(path, mark, LAYOUT)
-    for target in (SCHEMA, NEXT):  # and later upgraded, as any other
+    for target in (SCHEMA, NEXT):  # and later upgraded like any other
         index = Database(path, schema=target)
         assert index.submit_read(lambda c: c.execute("SELECT count(*) FROM documents").get).result() == 2
         index.close()
@@ -217,7 +217,7 @@ def edited(table: str, old: str, new: str) -> str:
     ids=["column more", "table missing", "table more", "other order", "in a string", "in a comment", "in a name"],
 )
 @pytest.mark.parametrize("mark", [MARKS[0], MARKS[-1]])
-def test_another_index_from_before_the_release_is_refused_and_not_touched(path: Path, other: str, mark: str) -> None:
+def test_another_index_from_before_the_release_is_refused_unchanged(path: Path, other: str, mark: str) -> None:
     change(path, mark, other)
     before = contents(path.parent)
     with pytest.raises(OutdatedDatabase, match=r"before the first release: gnod quarantines it and rebuilds it"):
@@ -226,7 +226,7 @@ def test_another_index_from_before_the_release_is_refused_and_not_touched(path: 
 
 
 def test_memories_from_before_the_release_are_kept(tmp_path: Path) -> None:
-    """They are the user's data: with the same tables they are used, with others refused and not touched."""
+    """They are the user's data. A database with the same tables is used; with other tables, it is refused unchanged."""
     path = tmp_path / "memory.sqlite"
     opened = partial(Database, path, schema=memory_schema.SCHEMA, use_knn=False)
     opened().close()

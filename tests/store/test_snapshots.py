@@ -1,4 +1,4 @@
-"""Reads that belong together: `Database.snapshot`."""
+"""Reads of one state of the database: `Database.snapshot`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def itself(connection: Connection) -> Connection:
     return connection
 
 
-async def test_all_calls_see_the_state_at_the_first_of_them(database: Database) -> None:
+async def test_all_calls_see_the_state_at_the_first_call(database: Database) -> None:
     async with database.snapshot() as read:
         await database.write(partial(add, "/before"))
         assert await read(count) == 1, "the state is that of the first call, not that of the opening"
@@ -59,7 +59,7 @@ async def test_snapshots_are_independent_and_their_connections_are_kept(database
         assert await read(itself) in connections
 
 
-async def test_one_too_many_waits_for_another_to_end(database: Database) -> None:
+async def test_a_surplus_snapshot_waits_for_another_to_end(database: Database) -> None:
     async with AsyncExitStack() as others:
         for _ in range(SNAPSHOTS - 1):
             await others.enter_async_context(database.snapshot())
@@ -75,7 +75,7 @@ async def test_an_error_ends_neither_the_snapshot_nor_the_next_one(database: Dat
     async with database.snapshot() as read:
         assert await read(count) == 0
         with pytest.raises(StorageFailed):
-            await read(partial(add, "/"))  # it can only be read
+            await read(partial(add, "/"))  # a snapshot is read-only
         with pytest.raises(ZeroDivisionError):
             await read(lambda _: 1 // 0)
         await database.write(partial(add, "/"))
@@ -91,7 +91,7 @@ async def test_a_cancelled_call_is_interrupted_and_the_snapshot_goes_on(database
         return False  # continue
 
     def endless(connection: Connection) -> object:
-        # From inside the statement: SQLite forgets an interrupt that comes before it.
+        # Interrupt inside the statement, because SQLite forgets an interrupt before it.
         connection.set_progress_handler(runs, 1000)
         return connection.execute(ENDLESS).get
 
@@ -117,7 +117,7 @@ async def test_a_call_that_is_cancelled_behind_another_never_starts(database: Da
         first = asyncio.ensure_future(read(wait))
         await asyncio.to_thread(started.wait, 60)
         second = asyncio.ensure_future(read(lambda _: ran.set()))
-        await asyncio.sleep(0.05)  # for a thread to take it
+        await asyncio.sleep(0.05)  # until a thread has started it
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)
         go_on.set()
@@ -136,7 +136,7 @@ async def test_a_cancelled_caller_gives_its_connection_back(database: Database) 
             inside.set()
             await asyncio.sleep(60)
 
-    for _ in range(SNAPSHOTS + 1):  # one more than could be open
+    for _ in range(SNAPSHOTS + 1):  # one more than may be open at once
         inside.clear()
         task = asyncio.create_task(hold())
         await asyncio.wait_for(inside.wait(), 60)

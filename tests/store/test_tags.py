@@ -1,4 +1,4 @@
-"""How tags are compared, and which of them a document has."""
+"""Comparison of tags, and the tags of a document."""
 
 from __future__ import annotations
 

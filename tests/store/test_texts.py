@@ -53,7 +53,7 @@ def test_a_long_text_comes_in_parts_that_end_with_a_line_or_else_with_a_word(
 
 
 @pytest.mark.parametrize("text", ["short ü text\n", LINES])
-def test_a_stretch_is_a_slice_of_the_text(database: Database, text: str) -> None:
+def test_stretch_returns_a_slice_of_the_text(database: Database, text: str) -> None:
     stored(database, text)
     for start, end in ((0, 5), (3, len(text)), (len(text) // 2, len(text) // 2 + 300_000), (2, 2)):
         found = database.submit_read(lambda c, s=start, e=end: texts.stretch(c, "m", s, e)).result()  # type: ignore[misc]

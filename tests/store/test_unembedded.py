@@ -1,4 +1,4 @@
-"""What is left to embed: known without looking at what is embedded, and right after whatever happens."""
+"""Texts left to embed. They are known without reading the embedded ones, and stay correct after any change."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 ONE, TWO = "file:/models/one.gguf", "file:/models/two.gguf"
 
 
-def test_what_came_last_is_embedded_first(small_index: SmallIndex) -> None:
+def test_the_newest_texts_are_embedded_first(small_index: SmallIndex) -> None:
     small_index.add({f"{n}.md": f"text {n}" for n in range(9)})
     small_index.embed(ONE, limit=1)
     small_index.add({"new.md": "new"})
@@ -39,7 +39,7 @@ def test_what_came_last_is_embedded_first(small_index: SmallIndex) -> None:
 LONG = "\n\n".join(f"# Part {n}\n\n" + f"word{n} " * 900 for n in range(3))
 
 
-def test_the_beginnings_of_all_documents_come_first_the_newest_ahead(small_index: SmallIndex) -> None:
+def test_the_beginnings_of_all_documents_come_first_newest_before_oldest(small_index: SmallIndex) -> None:
     small_index.add({"seed.md": "seed"}, mtime_s="1")
     small_index.embed(ONE)
     for name, mtime_s in (("middle", "200"), ("new", "300"), ("old", "100")):
@@ -58,7 +58,7 @@ def test_before_the_first_vector_of_a_model_the_beginnings_come_first_too(small_
     assert sum(due) == 2
 
 
-def test_a_brief_vector_stands_for_a_text_until_that_is_embedded_in_full(small_index: SmallIndex) -> None:
+def test_a_brief_vector_represents_a_text_until_it_is_embedded_in_full(small_index: SmallIndex) -> None:
     small_index.add({"a.md": LONG})
     chunks = vectors.count_pending(small_index.reader, ONE, ["notes"])
     assert small_index.embed_in_brief(ONE) == 1
@@ -115,9 +115,7 @@ def test_a_count_that_took_long_is_kept_for_a_while(small_index: SmallIndex) -> 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ask", [vectors.count_pending, partial(vectors.pending, limit=100)])
-def test_an_edit_in_a_large_index_costs_what_it_costs_in_a_small_one(
-    small_index: SmallIndex, ask: Callable[..., object]
-) -> None:
+def test_an_edit_costs_the_same_in_large_and_small_indexes(small_index: SmallIndex, ask: Callable[..., object]) -> None:
     costs = []
     for folder in ("few", "many"):
         small_index.add({f"{folder}/{n}.md": f"{folder} {n}" for n in range(20 if folder == "few" else 400)})
@@ -129,7 +127,7 @@ def test_an_edit_in_a_large_index_costs_what_it_costs_in_a_small_one(
 
 
 def _steps(work: Callable[[Connection], object], connection: Connection) -> int:
-    """Return how many steps of its virtual machine SQLite takes."""
+    """Return the number of steps of SQLite's virtual machine."""
     taken = 0
 
     def count() -> bool:
@@ -151,7 +149,7 @@ _folders = st.sampled_from(["one", "two"])
 _uris = st.sampled_from([ONE, TWO])
 
 
-# Texts with a wrong note of whether their beginning is due, or a brief vector although they are embedded in full.
+# Texts with a wrong `brief_due`, and texts that still have a brief vector after they were embedded in full.
 _WRONGLY_BRIEF = """
     SELECT u.embed_hash FROM unembedded u JOIN embeddable e USING (embed_hash, model_id) WHERE u.brief_due < e.brief_due
     UNION ALL
@@ -164,7 +162,7 @@ _WRONGLY_BRIEF = """
 
 
 class Life(RuleBasedStateMachine):
-    """Two collections, two models, and all that changes what is left."""
+    """Two collections, two models, and all operations that change the texts left to embed."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -236,7 +234,7 @@ class Life(RuleBasedStateMachine):
                     assert each.in_brief == self._documents_without(each.collection, uri, "u.brief_due AND k.seq = 0")
 
     def _documents_without(self, collection: str, uri: str, what: str) -> int:
-        """Return how many documents have no unembedded chunk with a condition."""
+        """Return how many documents have no unembedded chunk that meets a condition."""
         rows = self.index.rows(
             f"SELECT count(*) FROM documents d JOIN collections c ON c.id = d.collection_id AND c.name = '{collection}'"
             " WHERE d.active AND NOT EXISTS (SELECT 1 FROM chunks k JOIN unembedded u ON u.embed_hash = k.embed_hash"
@@ -262,7 +260,7 @@ class Life(RuleBasedStateMachine):
                 assert each.wordless == wordless.get(each.collection, (0, 0))[1]
 
     def _counted(self, where: str) -> dict[str, tuple[int, int]]:
-        """Return the documents of each collection, and their chunks with a condition."""
+        """Return the numbers of documents of each collection, and of their chunks that meet a condition."""
         rows = self.index.rows(
             f"SELECT c.name, count(DISTINCT d.id), total({where} AND k.seq IS NOT NULL) FROM documents d"
             " JOIN collections c ON c.id = d.collection_id LEFT JOIN chunks k ON k.mirror_hash = d.mirror_hash"

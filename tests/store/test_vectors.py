@@ -1,4 +1,4 @@
-"""Vectors by content: stored once, kept as long as their text is there, gone with it."""
+"""Vectors by content. They are stored once, and deleted with the last document that has their text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def index(small_index: SmallIndex) -> Iterator[SmallIndex]:
 
 
 def assert_consistent(index: SmallIndex) -> None:
-    """What must hold after every transaction."""
+    """Check the conditions that must hold after every transaction."""
 
     connection = index.reader
     stray = "FROM content_vectors WHERE embed_hash NOT IN (SELECT embed_hash FROM chunks)"
@@ -49,7 +49,7 @@ def ids(index: SmallIndex) -> dict[object, object]:
     return {embed_hash: number for embed_hash, number in index.rows("SELECT embed_hash, id FROM content_vectors")}  # noqa: C416
 
 
-def test_what_is_embedded_is_the_own_title_the_headings_and_the_text(index: SmallIndex) -> None:
+def test_own_title_headings_and_text_are_embedded(index: SmallIndex) -> None:
     index.add({"a.md": "# Zebra\n\n## Stripes\n\ntext\n"})
     (chunk,) = vectors.pending(index.reader, URI, ["notes"], 10)
     assert chunk[1:4] == ("Zebra", "Zebra", "# Zebra\n\n## Stripes\n\ntext")
@@ -106,7 +106,7 @@ def test_vectors_are_stored_with_length_one(index: SmallIndex) -> None:
 
 
 @pytest.mark.parametrize("vector", [np.zeros(8), np.full(8, np.nan), np.full(8, np.inf)])
-def test_what_is_no_vector_is_refused(index: SmallIndex, vector: np.ndarray) -> None:
+def test_invalid_vectors_are_refused(index: SmallIndex, vector: np.ndarray) -> None:
     index.add({"a.md": "zebra"})
     (chunk,) = vectors.pending(index.reader, URI, ["notes"], 10)
     with pytest.raises(InferenceFailed):
@@ -114,7 +114,7 @@ def test_what_is_no_vector_is_refused(index: SmallIndex, vector: np.ndarray) -> 
     assert count(index) == 0
 
 
-def test_a_model_has_one_length(index: SmallIndex) -> None:
+def test_all_vectors_of_a_model_have_one_length(index: SmallIndex) -> None:
     index.add({"a.md": "zebra", "b.md": "lion"})
     index.embed(URI, limit=1)
     with pytest.raises(ModelRejected):
@@ -171,7 +171,7 @@ def test_removing_a_collection_and_cleanup_leave_nothing(index: SmallIndex) -> N
     index.write(lambda c: collections.remove(c, "notes"))
     assert count(index) == 0
     assert vectors.serving(index.reader) == {}
-    # What should not be there, were anything to go wrong.
+    # These rows exist only after an error.
     index.write(
         lambda c: (
             c.execute("INSERT INTO mirrors (mirror_hash, markdown, title, packed) VALUES ('h', 'text', '', NULL)").get
@@ -208,7 +208,7 @@ def test_changes_are_numbered_and_pruned(index: SmallIndex) -> None:
         " WHERE v.id = 1"
     )
     index.remove(str(first))
-    # It left the document, then the chunk, and then it was deleted.
+    # The vector left the document, then the chunk, and was then deleted.
     assert vector_rows.changes_since(index.reader, 1, 2) == (5, [1])
     assert vector_rows.changes_since(index.reader, 1, 9) == (9, [])
     kept = index_schema.KEPT_CHANGES

@@ -1,5 +1,4 @@
-"""The connection to a Milvus server: opening it, calling it, and what its errors mean. Must not depend on
-collections."""
+"""Connect to a Milvus server, call it, and translate its errors. Must not depend on collections."""
 
 from __future__ import annotations
 
@@ -18,14 +17,14 @@ DEFAULT_TIMEOUT_S = 10.0
 _CONNECT_S = 5.0
 
 _GRPC = {
-    # A proxy of the environment would take the texts elsewhere.
+    # A proxy from the environment would send the texts elsewhere.
     "grpc.enable_http_proxy": 0,
-    # By default, a server that was unreachable is tried again after up to two minutes.
+    # By default, gRPC tries an unreachable server again only after up to two minutes.
     "grpc.initial_reconnect_backoff_ms": 200,
     "grpc.min_reconnect_backoff_ms": 1_000,
     "grpc.max_reconnect_backoff_ms": 2_000,
     "grpc.use_local_subchannel_pool": 1,
-    # pymilvus would ask every 10 s whether the server is there, and milvus-lite takes that for an attack.
+    # pymilvus would ping the server every 10 s, which milvus-lite treats as an attack.
     "grpc.keepalive_time_ms": 300_000,
 }
 
@@ -45,8 +44,8 @@ T = TypeVar("T")
 
 
 class MilvusConnection:
-    """Connects with the first call. May be called in several threads. `relay`: the only way to the server; it ends with
-    the connection."""
+    """Connects at the first call. Thread-safe. `relay`: the only way to the server; it is closed with the
+    connection."""
 
     def __init__(
         self, address: SharedAddress, relay: Relay, token: str = "", timeout_s: float = DEFAULT_TIMEOUT_S
@@ -60,7 +59,7 @@ class MilvusConnection:
         self._is_closed = False
 
     def close(self) -> None:
-        """Calls that are under way end with Unreachable."""
+        """Close the connection. Running calls raise Unreachable."""
         with self._lock:
             self._is_closed = True
             if self._opened is not None:
@@ -95,8 +94,7 @@ class MilvusConnection:
     def _client_of(self, database: str) -> Any:
         client = client_class()
         address = self.address
-        # The certificate must fit this name, and the server is called by it, although the connection goes to a Unix
-        # socket.
+        # Although the connection goes to a Unix socket, use the server's name, which its certificate must match.
         named = {"secure": True, "server_name": address.host} if address.is_encrypted else {}
         authority = {} if named else {"grpc.default_authority": f"{in_brackets(address.host)}:{address.port}"}
         return self.translated(
@@ -122,7 +120,7 @@ class MilvusConnection:
         except grpc.FutureTimeoutError as error:
             raise self._unreachable() from error
         except (grpc.RpcError, MilvusException) as error:
-            # Of the errors that pymilvus raises while it connects, only the cause says what happened.
+            # While pymilvus connects, only the cause of its errors says what happened.
             known = error if isinstance(error, grpc.RpcError) else error.__cause__
             if isinstance(known, grpc.RpcError):
                 raise self._error(known.code().name, str(known.details())) from error
@@ -161,6 +159,6 @@ def client_class() -> Any:
         from pymilvus import MilvusClient
     except ImportError as error:
         raise extras.missing("shared collections", "shared") from error
-    # It logs the errors that it raises, with the data that was sent.
+    # pymilvus logs the errors that it raises, with the data that were sent.
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     return MilvusClient

@@ -1,17 +1,17 @@
-"""A shared collection in Milvus, as an engine.
+"""Implement an engine: a shared collection in Milvus.
 
-Four collections of Milvus, in one database. Names end with that of the shared collection.
+It consists of four Milvus collections in one database. Their names end with the name of the shared collection.
 
     gnod_documents_…   a row for each document: version, filters, weights of its terms, numbers of its rows elsewhere
-    gnod_pieces_…      a row for each piece: vector, place in the document, filters
+    gnod_pieces_…      a row for each piece: vector, position in the document, filters
     gnod_texts_…       payloads, in rows of up to 65,535 bytes; and the header
-    gnod_terms_…       a row for each term: in how many documents it occurs
+    gnod_terms_…       a row for each term: its document frequency
 
 Keys of pieces and texts contain the version of their document. A new version is stored beside the old one; then the row
-of the document changes; then the old rows are removed. So a reader sees one version or the other, and whatever was
-interrupted can be repeated.
+of the document changes; then the old rows are removed. So a reader sees either the old or the new version, and
+interrupted writes can be repeated.
 
-Reads are strongly consistent: an edit is seen as soon as it was stored.
+Reads are strongly consistent: they see an edit as soon as it is stored.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _CONSISTENCY = "Strong"
 _MOST_ROWS, _MOST_BYTES = 1_000, 8 << 20
 # The maximum rows that Milvus returns, and the rows of a page.
 _MOST_RESULTS, _PAGE = 16_384, 4_096
-# Search this many pieces for each document that is wanted.
+# Search this many pieces for each requested document.
 _PIECES = 3
 _LEAST_EF = 256
 
@@ -72,7 +72,7 @@ T = TypeVar("T")
 
 
 class MilvusEngine:
-    """Connects with the first call. May be called in several threads."""
+    """Connects at the first call. Thread-safe."""
 
     def __init__(self, connection: MilvusConnection) -> None:
         self._client = connection
@@ -119,7 +119,7 @@ class MilvusEngine:
 
     def documents(self, keys: Collection[Key]) -> list[SharedDocument]:
         found = {document.key: document for document in self._whole(keys)}
-        # If a row changed in between, the other version is there now.
+        # If a row changed in between, the new version is complete now.
         missing = set(keys) - found.keys()
         return [*found.values(), *(self._whole(missing) if missing else ())]
 
@@ -130,10 +130,10 @@ class MilvusEngine:
         conditions = begins_with("path", path_prefix) if path_prefix else []
         rows = self._pages("documents", " and ".join(conditions), ["path", "title"])
         found = (SharedListing(row["path"], row["title"]) for row in rows)
-        return nsmallest(limit, found, key=lambda each: each.path)
+        return nsmallest(limit, found, key=lambda document: document.path)
 
     def close(self) -> None:
-        """Calls that are under way end with Unreachable."""
+        """Close the connection. Running calls raise Unreachable."""
         self._client.close()
 
     # Writing
@@ -191,8 +191,8 @@ class MilvusEngine:
                 self._delete(kind, any_of("key", some))
 
     def settle(self) -> None:
-        # Milvus seals full segments itself, and limits how often this may be requested. milvus-lite would index
-        # everything that is not sealed again in the first search after each write: .3 ms for each document.
+        # Milvus seals full segments itself, and limits how often this may be requested. In the first search after each
+        # write, milvus-lite would index all unsealed data again: .3 ms for each document.
         for kind in (*self._of_documents, "terms"):
             with contextlib.suppress(EngineFailed):
                 self._client.call("flush", self._names[kind])
@@ -210,13 +210,13 @@ class MilvusEngine:
 
     @property
     def _of_documents(self) -> list[str]:
-        """The collections with rows of documents that there are."""
+        """Return the existing kinds of Milvus collections with rows of documents."""
         if self._kinds is None:
             self._kinds = ["documents", "texts", *(["pieces"] if self._exists("pieces") else [])]
         return self._kinds
 
     def _whole(self, keys: Collection[Key]) -> Iterator[SharedDocument]:
-        """Yield the documents all of whose rows are there."""
+        """Yield the documents whose rows are complete."""
         rows = self._rows("documents", "key", sorted(keys), ["*"])
         texts = self._by_document("texts", rows, "texts", ["document", "version", "number", "text"])
         has_pieces = any(row["pieces"] for row in rows) and "pieces" in self._of_documents
@@ -224,14 +224,14 @@ class MilvusEngine:
         for row in rows:
             owner = (row["key"], row["version"])
             own_texts, own_pieces = texts.get(owner, []), pieces.get(owner, [])
-            # If there are none, the collection is changing to another model.
+            # If there are no pieces, the collection is changing to another model.
             if len(own_texts) == row["texts"] and len(own_pieces) in (0, row["pieces"]):
                 yield document_of(row, own_texts, own_pieces)
 
     def _by_document(
         self, kind: str, rows: Sequence[Row], counted: str, fields: Sequence[str]
     ) -> dict[tuple[str, str], list[Row]]:
-        """Return the rows of documents, by key and version, in order."""
+        """Return the ordered rows of documents by key and version."""
         keys = [part_key(row["key"], row["version"], number) for row in rows for number in range(row[counted])]
         found: dict[tuple[str, str], list[Row]] = {}
         for row in sorted(self._rows(kind, "key", keys, fields), key=lambda row: int(row["number"])):
@@ -246,7 +246,7 @@ class MilvusEngine:
         return rows
 
     def _pages(self, kind: str, condition: str, fields: Collection[str]) -> Iterator[Row]:
-        """Yield all rows that pass, in the order of their primary keys."""
+        """Yield all rows that meet the condition, in the order of their primary keys."""
         iterator = self._read("query_iterator", kind, filter=condition, output_fields=sorted(fields), batch_size=_PAGE)
         try:
             while rows := self._client.translated(iterator.next):
@@ -289,7 +289,7 @@ class MilvusEngine:
         self._read("delete", kind, filter=condition)
 
     def _parts_of_others(self, documents: Sequence[SharedDocument]) -> dict[str, list[str]]:
-        """Return the keys of the texts and pieces that other versions of these documents have."""
+        """Return the keys of texts and pieces of other versions of these documents."""
         versions = {document.key: document.version for document in documents}
         rows = self._rows("documents", "key", sorted(versions), ["key", "version", "texts", "pieces"])
         others = [row for row in rows if row["version"] != versions[row["key"]]]
@@ -309,7 +309,7 @@ class MilvusEngine:
     # Milvus
 
     def _make(self, kind: str, dimensions: int | None) -> None:
-        """Make a collection of Milvus, or what an interrupted call left out of it."""
+        """Create a Milvus collection, or the parts of it that an interrupted call did not create."""
         client = client_class()
         name = self._names[kind]
         schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
@@ -336,7 +336,7 @@ class MilvusEngine:
         return next(int(field["params"]["dim"]) for field in fields if field["name"] == "vector")
 
     def _read(self, method: str, kind: str, **arguments: Any) -> Any:
-        """Call a method that needs the collection in memory. After a restart, the server may not have loaded it."""
+        """Call a method that needs the collection in memory. Load it first if the server has restarted."""
         if method != "delete":
             arguments["consistency_level"] = _CONSISTENCY
         try:
@@ -345,7 +345,7 @@ class MilvusEngine:
             try:
                 self._client.call("load_collection", self._names[kind])
             except TokenRefused:
-                raise EngineFailed(f"{error.message}; this token may not load it, its publisher's may") from None
+                raise EngineFailed(f"{error.message}; this token may not load it, the publisher's token may") from None
             return self._client.call(method, self._names[kind], **arguments)
 
     def _decoded(self, text: str) -> CollectionHeader:
@@ -356,7 +356,7 @@ class MilvusEngine:
 
 
 def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """Yield rows in lists that fit into a request."""
+    """Yield lists of rows. Each list fits in one request."""
     block: list[Row] = []
     size = 0
     for row in rows:
@@ -380,7 +380,7 @@ def _batches(items: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def _escaped(name: str) -> str:
-    """Return a name of letters, digits and `_`; different for different names.
+    """Return a name of letters, digits and `_`. Different names give different results.
 
     >>> _escaped("team-hand_book")
     'team_mhand__book'

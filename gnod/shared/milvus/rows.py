@@ -1,5 +1,5 @@
-"""The collections and rows of Milvus for a shared collection: their fields, documents as rows and back, and expressions
-that choose rows, with every text quoted. Pure.
+"""Define the Milvus collections of a shared collection: their fields, the conversion of documents to rows and back, and
+expressions that choose rows, in which every text is quoted. Pure.
 
 Keys of pieces and texts contain the version of their document.
 """
@@ -15,9 +15,9 @@ import numpy as np
 from gnod.errors import EngineFailed
 from gnod.shared.engine import Key, PublishedPiece, Restriction, SharedDocument
 
-# The length of a VARCHAR in bytes, which Milvus limits to 65,535. Longer values are cut, and compared by the rest.
+# The lengths of VARCHAR fields in bytes, which Milvus limits to 65,535. Longer values are truncated before comparison.
 PATH, TITLE, WORD, TEXT = 16_384, 4_096, 512, 65_535
-# A date without a zone is a local one, and the publisher may be in any zone.
+# A date without a zone is local, and the publisher may be in any zone.
 _ZONES_S = 26 * 3600
 _ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 _MOST_TAGS = 1_024
@@ -26,7 +26,7 @@ _KEY = 96
 _HNSW = {"M": 32, "efConstruction": 200}
 # A placeholder, because every collection of Milvus must have a vector.
 NO_VECTOR = [0.0, 0.0]
-# Stands for None in a number.
+# The value of None in a number field.
 _NONE = -1
 Row = dict[str, Any]
 
@@ -62,7 +62,7 @@ class RowSchema(NamedTuple):
         self.fields.add_field("dated", self.types.DOUBLE)
 
     def part(self) -> None:
-        """Make the fields of the rows of a document."""
+        """Add the common fields of texts and pieces."""
         self.text("key", _KEY, is_primary=True)
         self.text("document", _KEY)
         self.text("version", _KEY)
@@ -202,7 +202,7 @@ def _parts(payload: bytes) -> list[str]:
 
 
 def _count_parts(payload: bytes) -> int:
-    """Return how many parts there are: base85 makes five characters of four bytes."""
+    """Return the number of parts. Base85 makes five characters from four bytes."""
     whole, rest = divmod(len(payload), 4)
     return -(-(5 * whole + (rest + 1 if rest else 0)) // TEXT)
 
@@ -212,14 +212,14 @@ def part_key(document: Key, version: str, number: int) -> str:
 
 
 def condition_of(within: Restriction) -> str:
-    """Return the expression of Milvus for a restriction. It may let more documents pass, never fewer."""
+    """Return the Milvus expression for a restriction. It may let more documents pass, but never fewer."""
     conditions = [f"array_contains(tags, {quoted(cut(tag, WORD))})" for tag in within.tags_all]
     if within.tags_any:
         conditions.append(f"array_contains_any(tags, {_list(cut(tag, WORD) for tag in within.tags_any)})")
     if within.languages:
         conditions.append(any_of("language", [cut(language, WORD) for language in within.languages]))
     if within.types:
-        conditions.append(f"({' or '.join(_has_part('doc_type', each) for each in within.types)})")
+        conditions.append(f"({' or '.join(_has_part('doc_type', type_) for type_ in within.types)})")
     if within.path_prefix:
         conditions += begins_with("path", within.path_prefix)
     if within.author:
@@ -232,19 +232,19 @@ def condition_of(within: Restriction) -> str:
 
 
 def _has_part(name: str, part: str) -> str:
-    # `_` matches any character: whether `\%` is a percent sign depends on the server.
+    # Use `_`, which matches any character, because servers differ in whether `\%` is a percent sign.
     pattern = "".join("_" if c in '%_\\"' or ord(c) < 32 else c for c in cut(part, WORD))
     return f"{name} like {quoted(f'%{pattern}%')}"
 
 
 def cut(text: str, most: int) -> str:
-    """Return as much of a text as fits into this many bytes."""
+    """Truncate a text to at most this many bytes."""
     data = text.encode(errors="replace")
     return text if len(data) <= most else data[:most].decode(errors="ignore")
 
 
 def quoted(text: str) -> str:
-    r"""Return a string literal of an expression.
+    r"""Return a text as a string literal for an expression.
 
     >>> print(quoted('a "b" \\'))
     "a \"b\" \\"
@@ -262,7 +262,7 @@ def any_of(name: str, values: Sequence[str | int]) -> str:
 
 
 def begins_with(name: str, prefix: str) -> list[str]:
-    """Return the conditions of a range: how a `like` takes special characters depends on the server."""
+    """Return the conditions for a prefix as a range, because servers differ in the special characters of `like`."""
     first = cut(prefix, PATH)
     stem = first.rstrip("\U0010ffff")
     if not stem:

@@ -1,1 +1,1 @@
-"""Backup and restore of a whole index as one file."""
+"""Back up and restore a whole index as one file."""

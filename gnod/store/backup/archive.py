@@ -1,7 +1,7 @@
-"""The file of a backup: an uncompressed tar archive with fixed names. Must not depend on SQLite.
+"""Read and write the file of a backup: an uncompressed tar archive with fixed names. Must not depend on SQLite.
 
-An archive is untrusted: only regular files with a name from PARTS are read, up to their size, and their hash must be
-that of the manifest.
+An archive is untrusted. Only regular files with a name from PARTS are read, up to their size, and their hash must be
+the one in the manifest.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import msgspec
 from gnod.errors import BackupRejected, StorageFailed
 
 if TYPE_CHECKING:
-    import tarfile  # imported when it is used: every start would pay for it
+    import tarfile  # imported only when used, because it would slow down every start
 
 FORMAT = 1
 
@@ -29,15 +29,15 @@ CONFIG = "index.yml"
 MEMORIES = "memory.sqlite"
 MANIFEST = "manifest.json"
 
-_BLOCK = 512  # of a tar archive
+_BLOCK = 512  # the size of a tar block
 _PIECE = 1 << 20
 _SMALL = 4 * 1024 * 1024
-# The files of an archive, beside the manifest. The first one is required.
+# The files of an archive besides the manifest. The first is required.
 PARTS = INDEX, CONFIG, MEMORIES
 _MOST_BYTES: dict[str, int | None] = {MANIFEST: _SMALL, INDEX: None, CONFIG: _SMALL, MEMORIES: None}
 
 OnProgress = Callable[[str, int, int | None], None]
-"""Called with stage, done and total in bytes (None while unknown); may raise, which ends the work."""
+"""Called with the stage and the done and total bytes (None while unknown). It may raise to end the work."""
 
 
 class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,7 +46,7 @@ class ArchiveMember(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """`version` is gnod's, `made` ISO 8601; `documents` counts the active ones."""
+    """`version` is gnod's version, `made` is in ISO 8601, `documents` counts active documents."""
 
     format: int
     version: str
@@ -88,7 +88,8 @@ def begins_like_one(path: Path) -> bool:
 
 
 def read(path: Path, folder: Path, on_progress: OnProgress) -> Manifest:
-    """Write the parts into `folder`, under their names. Raises BackupRejected, whose message says why, and OSError."""
+    """Write the parts into `folder` under their names. Raises OSError and BackupRejected, whose message has the
+    reason."""
     manifest: Manifest | None = None
     found: dict[str, ArchiveMember] = {}
     with _opened(path) as file:
@@ -96,11 +97,11 @@ def read(path: Path, folder: Path, on_progress: OnProgress) -> Manifest:
         while (block := _block(file, path)).strip(b"\0"):
             member = _member(block, path)
             if member.name not in _MOST_BYTES:
-                raise _rejected(path, f"it holds {member.name[:80]!r}, which this version of gnod does not know")
+                raise _rejected(path, f"it contains {member.name[:80]!r}, which this version of gnod does not know")
             if not member.isreg():
                 raise _rejected(path, f"its {member.name} is not a regular file")
             if member.name in found or (manifest and member.name == MANIFEST):
-                raise _rejected(path, f"it holds {member.name} twice")
+                raise _rejected(path, f"it contains {member.name} twice")
             if member.size < 0 or member.size > (_MOST_BYTES[member.name] or member.size):
                 raise _rejected(path, f"its {member.name} claims an impossible size")
             if member.size > total - file.tell():
@@ -181,7 +182,7 @@ def _block(file: BinaryIO, path: Path) -> bytes:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file; do not wait for a pipe."""
+    """Open a regular file, without waiting for a pipe."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except FileNotFoundError:

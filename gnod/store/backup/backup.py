@@ -1,4 +1,4 @@
-"""Make a backup while the daemon serves: snapshots of index and memories, then one archive of them and the config.
+"""Make a backup while the daemon runs: snapshots of index and memories, then one archive with them and the config.
 
 A snapshot is SQLite's online backup in a read transaction. In WAL mode it blocks no writer, and writes do not restart
 it. (VACUUM INTO would rebuild every table and index, and reports neither progress nor size.)
@@ -27,7 +27,7 @@ from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.faults import MEMORIES, translated
 
-# Pages (of 4 KiB) per step: some milliseconds, between which the request can be cancelled.
+# Pages (of 4 KiB) per step. A step takes some milliseconds; the request can be cancelled between steps.
 _PAGES = 2_000
 _BUSY_TIMEOUT_MS = 10_000
 # Space for the manifest, the config and the file system.
@@ -35,7 +35,7 @@ _ROOM = 8 * 1024 * 1024
 
 
 class Backup(NamedTuple):
-    """`memory_bytes`: the size of the memories; 0: there are none."""
+    """`memory_bytes`: the size of the memories, or 0 if there are none."""
 
     file: Path
     bytes: int
@@ -46,7 +46,7 @@ class Backup(NamedTuple):
 def make(database: Database, places: IndexPaths, file: Path, *, force: bool, on_progress: OnProgress) -> Backup:
     """Write a backup to `file`, completely or not at all.
 
-    Blocks; not for the event loop. Raises BackupExists, BackupRejected, DatabaseCorrupt, StorageFailed.
+    Blocks, so it must not run in the event loop. Raises BackupExists, BackupRejected, DatabaseCorrupt, StorageFailed.
     """
     try:
         _check_target(file, force=force)
@@ -70,7 +70,7 @@ def make(database: Database, places: IndexPaths, file: Path, *, force: bool, on_
 
 
 def _snapshot(source: Connection, target: Path, index: str, on_progress: OnProgress) -> Manifest:
-    """Copy the index. To be called in a read transaction."""
+    """Copy the index. Call this in a read transaction."""
     documents = int(source.execute("SELECT count(*) FROM documents WHERE active").get)  # begins the snapshot
     _copy(source, target, on_progress)
     if not _is_whole(target):
@@ -86,9 +86,9 @@ def _snapshot(source: Connection, target: Path, index: str, on_progress: OnProgr
 
 
 def _snapshot_memories(database: Path, target: Path, on_progress: OnProgress) -> bool:
-    """Copy the encrypted memories; return False when there are none.
+    """Copy the encrypted memories. Return False if there are none.
 
-    Uses its own connection, because the daemon opens their database only when they are used.
+    Uses its own connection, because the daemon opens the database of memories only when they are used.
     """
     if not database.exists():
         return False
@@ -136,14 +136,14 @@ def _copy(source: Connection, target: Path, on_progress: OnProgress) -> None:
 
 
 def _leave_wal_mode(path: Path) -> None:
-    """Make the file complete without a log: https://sqlite.org/fileformat.html, offsets 18 and 19."""
+    """Make the file usable without a log: https://sqlite.org/fileformat.html, offsets 18 and 19."""
     with path.open("r+b") as file:
         file.seek(18)
         file.write(b"\1\1")
 
 
 def _is_whole(path: Path) -> bool:
-    """Check the copy: a damaged database is copied page by page without an error."""
+    """Check the copy. A damaged database is copied page by page without an error."""
     connection = Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return connection.execute("PRAGMA quick_check (1)").fetchall() == [("ok",)]
@@ -181,7 +181,7 @@ def _check_room(places: IndexPaths, file: Path) -> None:
 def _write(file: Path, about: Manifest, parts: Mapping[str, Path], *, force: bool, on_progress: OnProgress) -> int:
     partial = file.with_name(f".{file.name}.partial")
     try:
-        partial.unlink(missing_ok=True)  # of a killed backup
+        partial.unlink(missing_ok=True)  # left by a killed backup
         with os.fdopen(os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as out:
             os.fchmod(out.fileno(), 0o600)  # it contains private notes
             archive.write(out, about, parts, on_progress)

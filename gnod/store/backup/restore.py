@@ -1,8 +1,8 @@
-"""Restore a backup in three steps. Whatever happens, the result is either the old data or the new.
+"""Restore a backup in three steps. In any case, the result is either the old data or the new data.
 
-`prepare` unpacks and checks the backup in a folder beside the index. `swap`, which runs while no database is open,
-writes the plan of moves and moves the files. `finish`, which runs at every start before the index is opened, continues
-after a crash. See restore_moves.py.
+`prepare` unpacks and checks the backup in a folder beside the index. `swap` writes the plan of moves and moves the
+files; it runs while no database is open. `finish` continues after a crash; it runs at every start before the index is
+opened. See restore_moves.py.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _log = logging.getLogger(__name__)
 
 
 class PreparedRestore(NamedTuple):
-    """`moves` is for `swap`; `kept`: the new names of the present files. `config` and `memories`: "restored", "kept"
-    (the present ones), "same" (they are equal) or "none" (the archive has none)."""
+    """`moves` is for `swap`. `kept`: the new names of the current files. `config` and `memories`: "restored", "kept"
+    (the current ones stay), "same" (both are equal) or "none" (the archive has none)."""
 
     manifest: Manifest
     documents: int
@@ -62,10 +62,10 @@ def prepare(
     now: datetime,
     on_progress: OnProgress,
 ) -> PreparedRestore:
-    """Unpack and check `file` in the staging folder, and upgrade it to this version. The caller clears the folder,
+    """Unpack and check `file` in the staging folder, and upgrade it to this version. The caller must clear the folder
     unless it calls `swap`. Raises BackupRejected, NewerDatabase, StorageFailed.
 
-    `config`, `memories`: replace existing ones. `keep_index`: keep the present index under another name.
+    `config`, `memories`: replace existing ones. `keep_index`: keep the current index under another name.
     """
     folder = staging.path_of(places)
     manifest = _unpack(places, file, folder, on_progress)
@@ -83,7 +83,7 @@ def prepare(
         _check(new_memories, file, memory_schema.SCHEMA, on_progress)
         memories_are = "restored" if memories or not _has_memories(places.memory_database) else "kept"
     if memories_are == "restored":
-        # Always kept under another name: a memory may be added until the move.
+        # Always keep the current memories under another name, because a memory may be added until the move.
         aside = _beside(places.memory_database, now)
         moves.append(Move(name=archive.MEMORIES, target=str(places.memory_database), aside=aside))
     aside = _beside(places.database, now) if keep_index else str(folder / f"{archive.INDEX}.before")
@@ -98,7 +98,7 @@ def prepare(
 
 
 def swap(places: IndexPaths, moves: list[Move]) -> None:
-    """Move the prepared files in place. No database may be open. After an exception the old files are in place."""
+    """Move the prepared files into place. No database may be open. If this raises, the old files are in place."""
     folder = staging.path_of(places)
     try:
         restore_moves.decide(folder, moves)
@@ -108,7 +108,7 @@ def swap(places: IndexPaths, moves: list[Move]) -> None:
 
 
 def finish(places: IndexPaths) -> None:
-    """Continue an interrupted restore, and clear the folder. For the start, before the index is opened."""
+    """Continue an interrupted restore, and clear the folder. Call this at the start, before the index is opened."""
     try:
         restore_moves.finish(staging.path_of(places))
     except (OSError, GnoError, msgspec.MsgspecError):
@@ -134,10 +134,10 @@ def _unpack(places: IndexPaths, file: Path, folder: Path, on_progress: OnProgres
 
 
 def _check(path: Path, file: Path, expected: Schema, on_progress: OnProgress) -> None:
-    """Raise unless the database is intact, of gnod, and not newer. `file`: the backup, for the messages. Memories stay
-    encrypted; their key is not checked.
+    """Raise unless this is an intact database of gnod that is not newer. `file`: the backup, for the messages. Memories
+    stay encrypted; their key is not checked.
 
-    A backup is untrusted. Nothing in a database runs until its schema is known to equal gnod's own.
+    A backup is untrusted. Nothing in a database runs before its schema is known to equal gnod's own.
     """
 
     def going_on() -> bool:
@@ -150,7 +150,7 @@ def _check(path: Path, file: Path, expected: Schema, on_progress: OnProgress) ->
     connection = Connection(str(path))
     try:
         connection.set_progress_handler(going_on, _PROGRESS_STEPS)
-        # Nothing in the schema may run until it has been compared.
+        # Nothing in the schema may run before it has been compared.
         connection.execute("PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0")
         if connection.pragma("application_id") != expected.kind.application_id:
             raise rejected("is a database of another program")
@@ -165,7 +165,7 @@ def _check(path: Path, file: Path, expected: Schema, on_progress: OnProgress) ->
         if faults != ["ok"]:
             raise rejected(f"is damaged ({faults[0][:200]})")
         if connection.execute("PRAGMA foreign_key_check").fetchone():
-            raise rejected("is damaged (rows without the row that they belong to)")
+            raise rejected("is damaged (some rows refer to missing rows)")
         if fault := "it is empty" if version == 0 else _unfindable(connection, expected):
             raise rejected(f"is damaged ({fault})")
     except OutdatedDatabase as error:
@@ -182,7 +182,7 @@ def _check(path: Path, file: Path, expected: Schema, on_progress: OnProgress) ->
 
 
 def _unfindable(connection: Connection, expected: Schema) -> str | None:
-    """Return what SQLite does not check: whether searches find every document of an index."""
+    """Check what SQLite does not: searches must find every document of an index. Returns the fault, or None."""
     if expected is not index_schema.SCHEMA:
         return None
     connection.execute("INSERT INTO documents_fts (documents_fts, rank) VALUES ('integrity-check', 0)")
@@ -200,7 +200,7 @@ def _check_config(path: Path, file: Path) -> None:
 
 
 def _default_for_config(config: Path, present: Path) -> ConfigFate:
-    """Return what happens to the config file by default."""
+    """Return the default fate of the config file."""
     if not config.exists():
         return "none"
     if not present.exists():
@@ -209,7 +209,7 @@ def _default_for_config(config: Path, present: Path) -> ConfigFate:
 
 
 def _has_memories(database: Path) -> bool:
-    """Return whether there may be memories: a damaged database counts as having some."""
+    """Return whether there may be memories. A damaged database may have some."""
     if not database.exists():
         return False
     try:
@@ -224,7 +224,7 @@ def _has_memories(database: Path) -> bool:
 
 
 def _upgrade(index: Path, now: datetime) -> int:
-    """Upgrade the database to this version, and return its number of documents."""
+    """Upgrade the database to this version. Returns its number of documents."""
 
     def work(connection: Connection) -> int:
         changes.make_readers_start_over(connection)

@@ -1,7 +1,7 @@
-"""Move restored files in place: the plan is written to a file, then all moves are made, or none.
+"""Move restored files into place. The plan is written to a file; then either all moves are made or none.
 
-After a crash the next start continues with the plan (`finish`): each move, and each undo, can be repeated. At any
-moment every file is either the old one or the new one, complete, and no old file is lost. The files must be closed.
+After a crash the next start continues with the plan (`finish`), because each move and each undo can be repeated. At any
+moment every file is complete, either the old or the new one, and no old file is lost. The files must be closed.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gnod.config import storage
 from gnod.errors import GnoError
 from gnod.store.backup import archive
 
-# The moves to make; under the other name, the moves to undo.
+# The names of the files with the moves to make and the moves to undo.
 _PLAN = "plan.json"
 _UNDO = "undo.json"
 
@@ -27,8 +27,8 @@ _log = logging.getLogger(__name__)
 
 
 class Move(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of the staging folder, its target, and the name for the present file (None: there is none). A name in the
-    staging folder means that the present file is not kept."""
+    """A file of the staging folder, its target, and `aside`, the new name of the current file (None: no current file).
+    If `aside` is in the staging folder, the current file is not kept."""
 
     name: str
     target: str
@@ -36,7 +36,7 @@ class Move(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def decide(folder: Path, moves: list[Move]) -> None:
-    """Write the plan: from now on the restore will be completed, also after a crash."""
+    """Write the plan. From now on the restore will be completed, even after a crash."""
     unfinished = folder / f"{_PLAN}.tmp"
     with unfinished.open("wb") as file:
         file.write(msgspec.json.encode(moves))
@@ -48,7 +48,7 @@ def decide(folder: Path, moves: list[Move]) -> None:
 
 
 def carry_out(folder: Path) -> None:
-    """Make the moves of the plan. If one fails, undo those before it."""
+    """Make the moves of the plan. If a move fails, undo the moves before it."""
     moves = _read(folder / _PLAN)
     try:
         for move in moves:
@@ -64,7 +64,7 @@ def carry_out(folder: Path) -> None:
 
 
 def finish(folder: Path) -> None:
-    """Continue after a crash. After an exception the old files are in place."""
+    """Continue after a crash. If this raises, the old files are in place."""
     if (folder / _PLAN).exists():
         carry_out(folder)
     elif (folder / _UNDO).exists():
@@ -76,7 +76,7 @@ def _read(plan: Path) -> list[Move]:
 
 
 def _forget(folder: Path) -> None:
-    """Delete the plan before the other files, whose absence would mean that they were moved."""
+    """Delete the plan before the other files. While it exists, a missing file counts as moved."""
     for name in (_PLAN, _UNDO):
         (folder / name).unlink(missing_ok=True)
     storage.sync_folder(folder)
@@ -116,7 +116,7 @@ def _make(folder: Path, move: Move) -> None:
 
 
 def _undo(folder: Path, move: Move) -> None:
-    """Undo `_make`, complete or not."""
+    """Undo a complete or incomplete `_make`."""
     staged, target = folder / move.name, Path(move.target)
     aside = Path(move.aside) if move.aside else None
     if move.name == archive.CONFIG:
@@ -139,7 +139,7 @@ def _undo(folder: Path, move: Move) -> None:
 
 
 def _checkpoint(database: Path) -> None:
-    """Checkpoint the log, so that the database is one file. A damaged database is left alone."""
+    """Checkpoint the log, so that the database is one file. A damaged database is not changed."""
     with suppress(apsw.Error):
         connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READWRITE)
         try:
@@ -149,7 +149,7 @@ def _checkpoint(database: Path) -> None:
 
 
 def _link(path: Path, aside: Path) -> None:
-    aside.with_name(f"{aside.name}.partial").unlink(missing_ok=True)  # of a killed restore
+    aside.with_name(f"{aside.name}.partial").unlink(missing_ok=True)  # left by a killed restore
     try:
         os.link(path, aside)
     except OSError:  # a file system without links
@@ -157,7 +157,7 @@ def _link(path: Path, aside: Path) -> None:
 
 
 def _copy(path: Path, aside: Path) -> None:
-    """Copy atomically: after a crash an existing copy counts as complete."""
+    """Copy atomically, because after a crash an existing copy counts as complete."""
     partial = aside.with_name(f"{aside.name}.partial")
     try:
         shutil.copy2(path, partial)

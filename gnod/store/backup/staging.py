@@ -1,5 +1,5 @@
-"""The folder beside the index for the temporary files of backups and restores. Only the plan of an interrupted restore
-remains in it (restore.py)."""
+"""Manage the folder beside the index for temporary files of backups and restores. Only the plan of an interrupted
+restore remains in it (restore.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def path_of(places: IndexPaths) -> Path:
 
 @contextmanager
 def folder(places: IndexPaths) -> Iterator[Path]:
-    """Create the folder, and remove it afterwards. One at a time, under the index's lock."""
+    """Create the folder, and remove it afterwards. Only one may exist at a time, under the index's lock."""
     path = path_of(places)
     clear(places)
     try:
@@ -44,7 +44,7 @@ def bytes_of(database: Path) -> int:
 
 
 def check_room(where: Path, wanted: int) -> None:
-    """Raise StorageFailed when the disk has fewer free bytes."""
+    """Raise StorageFailed if the disk has fewer free bytes than `wanted`."""
     free = shutil.disk_usage(where).free
     if free < wanted:
         raise StorageFailed(

@@ -1,4 +1,4 @@
-"""What changes several tables at once: documents are stored and removed, collections renamed, the index compacted.
+"""Change several tables at once: store and remove documents, rename collections, compact the index.
 
-Reading one table is in `gnod.store.tables`.
+`gnod.store.tables` reads single tables.
 """

@@ -1,4 +1,4 @@
-"""The collections and contexts in the database: a copy of the config file, with ids and times."""
+"""Store the collections and contexts in the database: a copy of the config file, with ids and times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SCANS = (
 
 
 class Collection(NamedTuple):
-    """`last_sync`: when a sync of it last ended, in seconds since 1970."""
+    """`last_sync`: when the last sync of the collection ended, in seconds since 1970."""
 
     id: int
     name: str
@@ -29,7 +29,7 @@ class Collection(NamedTuple):
 
 
 class Folder(NamedTuple):
-    """A collection as configured; `language` overrides detection. `reader` recognises pages without text. `masked`: its
+    """A collection as configured. `language` overrides detection. `reader` recognises pages without text. `masked`:
     conversations are stored without keys and passwords."""
 
     name: str
@@ -53,8 +53,8 @@ def id_of(connection: Connection, name: str) -> int:
 
 
 def mirror(connection: Connection, folders: Sequence[Folder], contexts: Sequence[tuple[str, str]]) -> list[str]:
-    """Make the tables equal the config. Returns the removed names; their documents are removed too. A collection whose
-    folder changed keeps its documents until the next sync."""
+    """Make the tables equal the config. Returns the names of removed collections; their documents are also removed. A
+    collection whose folder changed keeps its documents until the next sync."""
     names = {folder.name for folder in folders}
     before = {collection.name: collection for collection in all_collections(connection)}
     gone = [name for name in before if name not in names]
@@ -75,7 +75,7 @@ def mirror(connection: Connection, folders: Sequence[Folder], contexts: Sequence
 
 
 def _note_reader(connection: Connection, folder: Folder) -> None:
-    """If pages are now recognised by another program, read the files again that may have some without text."""
+    """If another program now recognises pages, make the next sync read files again that may have pages without text."""
     connection.execute(
         "UPDATE collections SET reader = ?2 WHERE name = ?1 AND reader IS NOT ?2", (folder.name, folder.reader or "")
     )
@@ -94,7 +94,7 @@ def rename(connection: Connection, name: str, new_name: str) -> None:
 
 
 def remove(connection: Connection, name: str) -> int:
-    """Delete a collection with its documents. Returns how many were active."""
+    """Delete a collection and its documents. Returns how many documents were active."""
     ids = [i for (i,) in connection.execute("SELECT id FROM collections WHERE name = ?", (name,))]
     removed = 0
     for collection_id in ids:

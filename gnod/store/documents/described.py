@@ -1,6 +1,6 @@
-"""What the metadata of a document says of it: other titles, type, author, date. Pure.
+"""Read other titles, type, author and date from the metadata of a document. Pure.
 
-Names are compared by their letters, ignoring case: `Date Created` is `date_created`.
+Only the letters of names are compared, ignoring case: `Date Created` is `date_created`.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from datetime import date, datetime, time
 
 from gnod.store.tables.records import FileStat
 
-# The names of a date, the first that a document has. Programs add some of them by themselves, these come last.
+# The names of a date. The first one in a document counts. Names that programs add automatically come last.
 _DATE_NAMES = """
     date datetime day
     published publishedat publishedon publisheddate publishedtime publishdate publicationdate pubdate datepublished
@@ -33,7 +33,7 @@ _SHORT_OR_LONG = "|".join(f"{name[:3]}(?:{name[3:]})?" for name in _MONTH_NAMES.
 _NAMED_MONTH = rf"(?P<month>{_SHORT_OR_LONG}|sept)\.?"
 _DAY = r"(?P<day>\d{1,2})"
 _TIME = r"(?:[T\s]\s*(?P<time>\d{1,2}:\d\d(?::\d\d)?)(?:[.,]\d{1,9})?\s*(?P<zone>Z|[+-]\d\d(?::?\d\d)?)?)?"
-# Org writes a day of the week behind the date, and brackets around it.
+# Org writes a day of the week after the date, and brackets around it.
 _FORMS = tuple(
     re.compile(rf"[\s<\[(]*{form}", re.ASCII | re.IGNORECASE)
     for form in (
@@ -49,7 +49,7 @@ _LONGEST = 100
 
 
 def columns(metadata: Mapping[str, object], stat: FileStat) -> dict[str, str | float | None]:
-    """Return the columns of a document that its metadata says."""
+    """Return the columns of a document that come from its metadata."""
     known = {_NOT_LETTERS.sub("", name).lower(): name for name in reversed(list(metadata))}
     authors = (metadata[known[name]] for name in _AUTHORS if name in known)
     return {
@@ -71,13 +71,13 @@ def aliases(metadata: Mapping[str, object]) -> list[str]:
 
 
 def titles(title: str, metadata: Mapping[str, object]) -> str:
-    """Return what keyword search finds a document by as its title, a line for each."""
+    """Return the titles by which keyword search finds a document, one per line."""
     return "\n".join((title, *aliases(metadata)))
 
 
 def moment_of(value: object) -> float | None:
-    """Return a date in seconds since 1970, None for what is none, such as a list. A time without its zone is a local
-    one; a month and a year are their first day.
+    """Return a date in seconds since 1970, or None if the value is not a date. A time without a zone is local. A month
+    or year means its first day.
 
     >>> moment_of("2026-05-04T10:00Z"), moment_of("soon")
     (1777888800.0, None)
@@ -110,7 +110,7 @@ def _time(parts: Mapping[str, str | None]) -> time:
     try:
         return time.fromisoformat(("0" if written[1] == ":" else "") + written + (parts.get("zone") or ""))
     except ValueError:
-        return time()  # the date counts without it
+        return time()  # use the date without the invalid time
 
 
 def _text(value: object) -> str | None:

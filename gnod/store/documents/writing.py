@@ -1,7 +1,7 @@
 """Store and remove documents, with their content, chunks and terms.
 
-With the last active document of a mirror, its content and chunks are deleted in the same transaction, and triggers
-delete the vectors. A caller that moves documents can keep the content for a while: `left` collects the mirror hashes,
+When the last active document of a mirror is removed, the same transaction deletes its content and chunks, and triggers
+delete the vectors. A caller that moves documents can keep the content for a while: `left` collects the mirror hashes
 for `drop_orphans`.
 """
 
@@ -21,8 +21,8 @@ from gnod.store.tables import changes, definitions, scans, tags
 from gnod.store.tables.documents import DOCID_DIGITS, count_chunks, known_members
 from gnod.store.tables.records import FileStat, PreparedDocument, Terms
 
-_CONVERTERS = "converters"  # the key of their versions
-# A date of the metadata does not change with the file's time.
+_CONVERTERS = "converters"  # the key in `schema_meta` for their versions
+# A date from the metadata does not change with the file's time.
 _DATE_OF_FILE = "UPDATE documents SET dated = mtime_ns / 1e9 WHERE dated_by IS NULL AND collection_id = ?"
 
 
@@ -37,7 +37,7 @@ def put(
     terms: dict[int, Terms] | None = None,
     container: str | None = None,
 ) -> bool:
-    """Store a document under its path, replacing what was there. Returns whether the path was new. `container`: as in
+    """Store a document under its path, and replace an earlier one. Returns whether the path was new. `container`: as in
     Document. `terms` collects the terms of many documents for `fulltext.store`."""
     stat = new.stat or FileStat(len(new.markdown), int(now * 1e9), 0)
     before = connection.execute(
@@ -91,7 +91,7 @@ def put(
         fulltext.store(connection, {document_id: new.terms})
     else:
         terms[document_id] = new.terms
-    # Do this after the new content was stored, so that chunks in both keep their vectors.
+    # Do this after the new content is stored, so that chunks in both versions keep their vectors.
     if before and before[1] != mirror:
         _leave(connection, [before[1]], left)
     return not (before and before[2])
@@ -108,21 +108,21 @@ def touch(connection: Connection, collection_id: int, path: str, stat: FileStat)
 
 
 def touch_members(connection: Connection, collection_id: int, container: str, mtime_ns: int) -> None:
-    """Give the documents of the files in another one its time, as a new index would."""
+    """Give the members of a container its time, as in a new index."""
     where = "WHERE collection_id = ? AND container = ? AND active"
     connection.execute(f"UPDATE documents SET mtime_ns = ? {where}", (mtime_ns, collection_id, container))
     connection.execute(f"{_DATE_OF_FILE} AND container = ? AND active", (collection_id, container))
 
 
 def invalidate(connection: Connection, collection_id: int | None = None) -> None:
-    """Make the next sync rebuild every document (of one collection)."""
+    """Make the next sync rebuild every document, or those of one collection."""
     where, values = ("", ()) if collection_id is None else (" WHERE collection_id = ?", (collection_id,))
     connection.execute(f"UPDATE documents SET mtime_ns = -1{where}", values)
 
 
 def invalidate_converted(connection: Connection, versions: str, is_current: Callable[[str], bool]) -> int:
-    """Make the next sync rebuild the documents of converters that are not current, with the files that they are in.
-    Return how many converters these are. Nothing is read while `versions` are those of the call before."""
+    """Make the next sync rebuild the documents of outdated converters, and their containers. Returns the number of
+    outdated converters. Reads nothing if `versions` are the same as in the previous call."""
     if connection.execute("SELECT value FROM schema_meta WHERE key = ?", (_CONVERTERS,)).get == versions:
         return 0
     made = connection.execute("SELECT DISTINCT converter FROM documents").fetchall()
@@ -155,7 +155,7 @@ def remove(
     now: float = 0.0,
     left: set[str] | None = None,
 ) -> int:
-    """Remove documents, and those of the files in them, from the index. Returns how many of `paths` were in it."""
+    """Remove documents and their members from the index. Returns how many of `paths` were in it."""
     removed = [_remove(connection, collection_id, "path", path, now, left) for path in paths]
     for path in paths:
         _remove(connection, collection_id, "container", path, now, left)
@@ -171,14 +171,14 @@ def keep_members(
     now: float = 0.0,
     left: set[str] | None = None,
 ) -> None:
-    """Remove the documents of files that are no longer in their container, which has these `paths`."""
+    """Remove the members of a container that are not among `paths`."""
     for path in known_members(connection, collection_id, [container]).get(container, {}).keys() - set(paths):
         _remove(connection, collection_id, "path", path, now, left)
 
 
 def orphans(connection: Connection) -> list[str]:
-    """Return the mirrors that no active document has. Reads two indexes in the same order, a second for a million
-    documents."""
+    """Return the mirrors without an active document. Reads two indexes in the same order, which takes a second for a
+    million documents."""
     rows = connection.execute(
         "SELECT mirror_hash FROM mirrors m"
         " WHERE NOT EXISTS (SELECT 1 FROM documents WHERE mirror_hash = m.mirror_hash AND active) ORDER BY mirror_hash"
@@ -187,7 +187,7 @@ def orphans(connection: Connection) -> list[str]:
 
 
 def drop_orphans(connection: Connection, mirrors: Iterable[str]) -> int:
-    """Delete the content of those of these mirrors that no active document has. Returns how many."""
+    """Delete the content of the mirrors that no active document has. Returns how many were deleted."""
     dropped = 0
     for mirror in mirrors:
         connection.execute(
@@ -200,7 +200,7 @@ def drop_orphans(connection: Connection, mirrors: Iterable[str]) -> int:
 
 
 def purge(connection: Connection) -> tuple[int, int]:
-    """Delete the rows of removed documents, and content and vectors without an active document. Returns how many
+    """Delete the rows of removed documents, and content and vectors without an active document. Returns the numbers of
     documents and contents."""
     connection.execute("DELETE FROM documents WHERE NOT active")
     removed = connection.changes()
@@ -214,7 +214,8 @@ def purge(connection: Connection) -> tuple[int, int]:
 
 
 def compact(connection: Connection) -> None:
-    """Return free pages to the file system. Outside a transaction; needs as much free space as the index takes."""
+    """Return free pages to the file system. Call this outside a transaction. Needs as much free space as the index
+    takes."""
     connection.execute("PRAGMA temp_store = FILE")  # VACUUM makes a copy of the index
     try:
         connection.execute("VACUUM")
@@ -224,7 +225,7 @@ def compact(connection: Connection) -> None:
 
 
 def _put_content(connection: Connection, new: PreparedDocument) -> int:
-    """Store the text and its chunks, if they are not there. Returns how many chunks there are."""
+    """Store the text and its chunks unless they exist. Returns the number of chunks."""
     mirror, rest = packing.short_key(new.mirror_hash), packing.rest_of_hash(new.mirror_hash, new.markdown)
     text = packing.pack(connection, new.markdown)
     connection.execute(

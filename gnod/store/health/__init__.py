@@ -1,1 +1,1 @@
-"""Damage: how it is detected, classified and repaired."""
+"""Detect, classify and repair damage of an index."""

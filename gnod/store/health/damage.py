@@ -1,8 +1,8 @@
-"""Quarantine an index that is damaged, or outdated: rename it, and create a new one in its place.
+"""Quarantine a damaged or outdated index: rename it, and create a new one in its place.
 
-Such an index is never repaired, because it can be rebuilt from the folders and the config. Only its vectors, which
-take long to compute, are copied if they are readable and valid. See docs/adr/0021-damaged-index.md. An index is
-outdated if a gnod from before the first release made it (docs/adr/0064-first-schema.md).
+Such an index is never repaired, because it can be rebuilt from the folders and the config. Only its vectors, which take
+long to compute, are copied if they are readable and valid. See docs/adr/0021-damaged-index.md. An index is outdated if
+a version of gnod before the first release made it (docs/adr/0064-first-schema.md).
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ class _Piece(NamedTuple):
 
 def find(connection: Connection) -> str | None:
     """Check every page and entry of an index. Returns the first fault, or None."""
-    # A query refreshes what this connection caches of the full-text table. Without it, the check could report damage
-    # after another connection's write.
+    # This query refreshes the connection's cache of the full-text table. Without it, the check could report damage
+    # after a write by another connection.
     connection.execute("SELECT rowid FROM documents_fts WHERE documents_fts MATCH 'x' LIMIT 1").fetchall()
     verdict = str(connection.execute("PRAGMA integrity_check(1)").get)
     # A check that could not run is not damage.
@@ -61,11 +61,11 @@ def find(connection: Connection) -> str | None:
 
 
 def has_lost_words(connection: Connection) -> bool:
-    """Tell whether the full-text index has fewer words than were put into it. Needs one snapshot. Raises apsw.Error.
+    """Tell whether the full-text index has fewer words than were stored. Needs one snapshot. Raises apsw.Error.
 
-    SQLite's integrity check cannot tell: a list of segments that lost some is valid, and FTS5 does not store the text
-    (`content = ''`). But it stores the number of words of each document, and counting the words of the index takes a
-    fifth of the time of that check.
+    SQLite's integrity check does not detect this: a list of segments is valid even if some are missing, and FTS5 does
+    not store the text (`content = ''`). But FTS5 stores the number of words of each document. Counting the words of the
+    index takes a fifth of the time of that check.
     """
     kept = "SELECT sz FROM documents_fts_docsize WHERE typeof(sz) = 'blob'"
     expected = sum(sum(column_sizes(sizes)) for (sizes,) in connection.execute(kept))
@@ -77,7 +77,7 @@ def has_lost_words(connection: Connection) -> bool:
 
 
 def quarantined(path: Path) -> list[tuple[Path, Reason]]:
-    """Return the quarantined databases beside `path`, of each reason the newest first."""
+    """Return the quarantined databases beside `path` by reason, newest first."""
     return [(file, reason) for reason in get_args(Reason) for file in _files(path, reason)]
 
 
@@ -87,7 +87,7 @@ def delete_quarantined(path: Path) -> None:
 
 
 def happens_too_often(path: Path) -> bool:
-    """Return whether this is the fourth time within an hour: then the disk or the memory may be failing."""
+    """Return whether this is the fourth time within an hour. If so, the disk or the memory may be failing."""
     recent = 0
     for aside in _files(path, "damaged"):
         with contextlib.suppress(OSError):
@@ -103,13 +103,13 @@ def too_often(path: Path) -> str:
 
 
 def renew(path: Path, reason: Reason = "damaged") -> None:
-    """Quarantine a database, and create a new one with the vectors that can be saved. It must be closed.
+    """Quarantine a closed database, and create a new one with the vectors that can be saved.
 
-    Raises DatabaseCorrupt when one is damaged too often, and what opening a database raises.
+    Raises DatabaseCorrupt if the index is damaged too often, and the errors of opening a database.
     """
     if reason == "damaged" and happens_too_often(path):
         raise DatabaseCorrupt(too_often(path))
-    # Delete before renaming: files are sorted by name, and a second one of the same second may seem to be the oldest.
+    # Delete before renaming. Files are sorted by name, so a second file of the same second could seem to be the oldest.
     _delete(path, reason, _KEPT - 1)
     aside = quarantine(path, reason)
     _log.error("index.quarantined", extra={"fields": {"reason": reason, "to": str(aside)}})
@@ -123,7 +123,7 @@ def renew(path: Path, reason: Reason = "damaged") -> None:
 
 
 def quarantine(path: Path, reason: Reason) -> Path:
-    """Rename a database. Its write-ahead log goes first: a new database must never find that of another."""
+    """Rename a database, its write-ahead log first: a new database must never find the log of another one."""
     stamp = datetime.now().astimezone().strftime("%Y%m%dT%H%M%S")
     aside = path.with_name(f"{path.name}.{reason}-{stamp}")
     number = 1
@@ -140,20 +140,20 @@ def quarantine(path: Path, reason: Reason) -> Path:
 
 
 def _files(path: Path, reason: Reason) -> list[Path]:
-    """Return the databases that were quarantined for a reason, the newest first."""
+    """Return the databases that were quarantined for this reason, newest first."""
     found = [p for p in path.parent.glob(f"{path.name}.{reason}-*") if not p.name.endswith(("-wal", "-shm"))]
     return sorted(found, key=lambda p: p.name, reverse=True)
 
 
 def _delete(path: Path, reason: Reason, kept: int = 0) -> None:
-    """Delete all but the newest `kept`."""
+    """Delete all but the newest `kept` databases."""
     for old in _files(path, reason)[kept:]:
         for file in files_of(old):
             file.unlink(missing_ok=True)
 
 
 def _carry_over(aside: Path, connection: Connection) -> None:
-    """Copy runtime flags and vectors from a quarantined database, as far as they can be read."""
+    """Copy the readable runtime flags and vectors from a quarantined database."""
     damaged = Connection(str(aside), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         with contextlib.suppress(apsw.Error):
@@ -207,7 +207,7 @@ def _pieces(damaged: Connection, model_id: int, dimensions: int) -> Iterator[_Pi
 
 
 def _is_vector(embedding: bytes, dimensions: int) -> bool:
-    """Stored vectors have length 1; random bytes do not."""
+    """Tell whether bytes are a stored vector. Stored vectors have length 1; random bytes do not."""
     if len(embedding) != dimensions * DTYPE.itemsize:
         return False
     with np.errstate(invalid="ignore"):  # random bytes may be a signalling NaN
@@ -216,7 +216,7 @@ def _is_vector(embedding: bytes, dimensions: int) -> bool:
 
 
 def _whole_chunks(pieces: Iterator[_Piece]) -> Iterator[_Piece]:
-    """Pass on complete chunks only: a part of a chunk would count as embedded."""
+    """Yield the pieces of complete chunks only, because an incomplete chunk would count as embedded."""
     for _, group in groupby(pieces, key=lambda piece: piece.embed_hash):
         chunk = list(group)
         ends = [0, *(piece.end for piece in chunk)]

@@ -1,7 +1,7 @@
-"""Monitors the file of the index: is it still the same file, and is it intact?
+"""Check whether the file of the index is still the same file, and intact.
 
-A missing, replaced or damaged file is reopened. A file that cannot be read or written now may recover, and is left
-alone. Problems are shown in status and doctor.
+A missing, replaced or damaged file is reopened. A file that cannot be read or written may recover, and stays open. The
+commands status and doctor show the problems.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 
 
 class StorageMonitor:
-    """`check` is to be called regularly, in the event loop's thread; it is cheap. `reopen` reopens the index after a
-    function that runs while it is closed."""
+    """Call `check` regularly in the event loop's thread. It is cheap. `reopen` closes the index, runs a function, and
+    opens the index again."""
 
     def __init__(self, database: Database, reopen: Callable[[Callable[[], None]], None]) -> None:
         self._database = database
@@ -41,7 +41,7 @@ class StorageMonitor:
             database.submit_read(damage.find).add_done_callback(self._checked)
 
     def check(self) -> None:
-        """Reopen the index when its path has another file than the open one."""
+        """Reopen the index if its path has another file than the open one."""
         if self._is_reopening:
             return
         try:
@@ -73,7 +73,7 @@ class StorageMonitor:
         self._reopen(partial(damage.renew, path))
 
     def problems(self) -> list[str]:
-        """Return the present problems."""
+        """Return the current problems."""
         failure = self._database.failure
         return [text for text in (self._away, self._given_up, failure and failure.message) if text]
 
@@ -107,7 +107,7 @@ def _write_nothing(connection: Connection) -> None:
 
 
 def _delete_companions(path: Path, opened: FileIdentity) -> None:
-    """Delete the -wal and -shm files of a missing database: they must not be used with its replacement."""
+    """Delete the -wal and -shm files of a missing database. Its replacement must not use them."""
     found = identify(path)
     if found.main == opened.main:
         return

@@ -1,8 +1,7 @@
-"""What FTS5 stores in the full-text table: the order of its columns, its records of sizes, which are numbers of terms,
-and how often a document has a phrase.
+"""Read FTS5's tables: the order of columns, the records of sizes (in terms), and how often a document has a phrase.
 
-FTS5 writes two bytes more for each document of a word that is not in the first column, and nearly all are in the body.
-Everywhere else, weights and counts are in the order of `Terms`.
+FTS5 needs two more bytes per document for a word outside the first column. Nearly all words are in the body, so that is
+the first column. Everywhere else, weights and counts are in the order of `Terms`.
 """
 
 from __future__ import annotations
@@ -18,19 +17,19 @@ from numpy.typing import NDArray
 
 from gnod.store.connection import Connection, json_list
 
-# The places of path, title and body among the columns, and of the columns in `Terms`: they are the same.
+# The positions of path, title and body among the columns. The positions of the columns in `Terms` are the same.
 ORDER = (2, 1, 0)
 BODY, TITLE = 0, 1
 _MOST_BYTES = 9  # the length of a varint; its last byte has eight bits
-# Up to this many documents are looked up one by one, which takes 30 µs each. More are found in all that the table says
-# of a phrase, which takes 1 µs for each document that has it.
+# Up to this many documents are looked up individually, which takes 30 µs each. For more documents, all occurrences of a
+# phrase are read, which takes 1 µs for each document with the phrase.
 FEW = 50
-# Packs a row, and how often it has a phrase, by column.
+# Packs a row id, and how often each column of the row has a phrase.
 _PACK = Struct(f"=q{len(ORDER)}I").pack
 _OF_ROW = np.dtype([("id", np.int64), ("counts", np.uint32, len(ORDER))])
 # Connections that have the SQL function note_counts, and the rows that it has noted.
 _noted: WeakKeyDictionary[Connection, list[bytes]] = WeakKeyDictionary()
-# The id of the record that has the totals.
+# The id of the record with the totals.
 _AVERAGES = 1
 
 
@@ -49,7 +48,7 @@ def column_sizes(record: bytes) -> Iterator[int]:
 def lengths(records: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the number of terms in all columns together, and in the title, from the records of many documents."""
     data = np.frombuffer(b"".join(records), np.uint8)
-    # What a byte adds depends on how far the last byte of its number is away.
+    # The value of a byte depends on its distance from the last byte of its number.
     last = np.flatnonzero(data < 0x80)
     at = np.arange(len(data))
     column = last.searchsorted(at)
@@ -63,7 +62,7 @@ def lengths(records: Sequence[bytes]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def totals(connection: Connection) -> tuple[int, int]:
-    """Return the number of documents in the full-text table, and of their terms."""
+    """Return the numbers of documents and terms in the full-text table."""
     record = connection.execute("SELECT block FROM documents_fts_data WHERE id = ?", (_AVERAGES,)).get
     rows, *lengths = column_sizes(record) if record else (0,)
     return rows, sum(lengths)
@@ -72,13 +71,14 @@ def totals(connection: Connection) -> tuple[int, int]:
 def counts(
     connection: Connection, phrase: str, among: Sequence[int] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return documents with a phrase, and how often each column has it: of these, or of all (None)."""
+    """Return the documents with a phrase, and how often each column has it. `among` restricts the documents (None:
+    all)."""
     noted = _noted.get(connection)
     if noted is None:
         noted = _noted[connection] = []
         connection.register_fts5_function("note_counts", partial(_note_counts, noted.append))
     noted.clear()
-    # The statements return no rows, because returning one would take as long as noting it.
+    # The statements return no rows, because returning a row would take as long as noting it.
     select = "SELECT 1 FROM documents_fts WHERE documents_fts MATCH ? AND"
     if among is None:
         connection.execute(f"{select} note_counts(documents_fts)", (phrase,)).fetchone()
@@ -86,7 +86,7 @@ def counts(
         for document in among:
             connection.execute(f"{select} note_counts(documents_fts) AND rowid = ?", (phrase, document)).fetchone()
     else:
-        # CASE, so that SQLite calls the function for these rows only.
+        # With CASE, SQLite calls the function only for these rows.
         case = "CASE WHEN rowid IN (SELECT value FROM json_each(?)) THEN note_counts(documents_fts) END"
         listed = json_list(among)
         connection.execute(f"{select} {case} AND rowid >= ?", (phrase, listed, among[0])).fetchone()
@@ -100,6 +100,6 @@ def _summed(of_record: NDArray[np.int64], values: NDArray[np.float64], records: 
 
 
 def _note_counts(note: Callable[[bytes], None], api: apsw.FTS5ExtensionApi, /) -> None:
-    # SQLite calls it for each row, and a common phrase has thousands.
+    # SQLite calls this for each row, and a common phrase has thousands of rows.
     first, second, third = api.phrase_locations(0)
     note(_PACK(api.rowid, len(first), len(second), len(third)))

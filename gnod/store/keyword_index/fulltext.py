@@ -1,10 +1,9 @@
-"""Query the keyword index: rank and count documents, with filters. What scores comes from the postings
-(gnod.store.keyword_index.postings), and FTS5 stores the terms and knows where they are. Must not depend on the query
-language.
+"""Query the keyword index: rank and count documents, with filters. The postings (gnod.store.keyword_index.postings)
+compute scores. FTS5 stores the terms and their positions. Must not depend on the query language.
 
 Score: BM25 (Robertson & Zaragoza 2009), k1 1.2, b 0.75, column weights below, larger is better. The weight of a phrase
-is Lucene's, log(1 + (N - n + 0.5) / (n + 0.5)). FTS5's own is 0 for a word in half of the documents or more, which in a
-small collection are most words (nDCG@10 of qmd-eval .934 against .960, cacm .474 against .50).
+is Lucene's, log(1 + (N - n + 0.5) / (n + 0.5)). FTS5's own weight is 0 for a word in at least half of the documents. In
+a small collection, these are most words (nDCG@10 of qmd-eval .934 against .960, cacm .474 against .50).
 """
 
 from __future__ import annotations
@@ -29,27 +28,27 @@ from gnod.store.tables import copies
 from gnod.store.tables.filters import Filters
 from gnod.store.tables.records import Terms
 
-# In a large index, a word with less than this share of the weight of the query's rarest word is ignored: it is the
-# slowest and hardly changes the ranking (figures: docs/adr/0004-lexical-ranking.md).
+# In a large index, a word with less than this share of the weight of the query's rarest word is ignored. Such words are
+# the slowest, and hardly change the ranking (figures: docs/adr/0004-lexical-ranking.md).
 _LARGE = 1000
 _NEGLIGIBLE = 0.15
 _FUSED_NEGLIGIBLE = 0.05
-# The number of documents read before common words are ignored: about 10 ms.
+# Common words are ignored after this many documents have been read: about 10 ms.
 _WALK = 10_000
 # The full-text table reads this many postings in the time that it takes to look up a phrase in one document.
 _POSTINGS_OF_A_LOOKUP = 300
 # With filters, look up this many documents at first, then four times as many, and so on.
 _FIRST = 512
 _MORE = 4
-# This must be a filter ("+") and not a constraint: otherwise SQLite would start FTS5 again for each document.
+# This must be a filter ("+"), not a constraint. Otherwise SQLite would start FTS5 again for each document.
 _AMONG = "+rowid IN (SELECT value FROM json_each(?))"
 # Connections that have the SQL function body_positions.
 _with_positions: WeakSet[Connection] = WeakSet()
 
 
 class Term(NamedTuple):
-    """A query term: any of `phrases` (FTS5 syntax). They are variants of one word and share one document frequency: a
-    rare stem of a common word does not weigh more. `weight` multiplies the score. `languages`: of each of the first
+    """A query term: any of `phrases` (FTS5 syntax). They are variants of one word and share one document frequency, so
+    a rare stem of a common word does not weigh more. `weight` multiplies the score. `languages`: for each of the first
     phrases, as in `WeighedPhrase`."""
 
     phrases: tuple[str, ...]
@@ -58,26 +57,27 @@ class Term(NamedTuple):
 
 
 class PhraseDocumentCounts(NamedTuple):
-    """How many documents an index has, and in how many of them phrases occur."""
+    """The number of documents in an index, and the number with each phrase."""
 
     size: int
     frequencies: Mapping[str, int]
 
 
 class Weighed(NamedTuple):
-    """A term's weight, and in how many documents each of its phrases occurs. `languages`: as in `Term`."""
+    """A term's weight, and the document frequency of each phrase. `languages`: as in `Term`."""
 
     weight: float
     frequencies: list[tuple[str, int]]
     languages: tuple[frozenset[str] | None, ...] = ()
 
     def among(self, frequencies: Mapping[str, int]) -> Weighed:
-        """Return the term with its weight, and these frequencies."""
+        """Return the term with the same weight and these frequencies."""
         return self._replace(frequencies=[(phrase, frequencies.get(phrase, 0)) for phrase, _ in self.frequencies])
 
 
 class Conditions(NamedTuple):
-    """What documents must pass: filters, a phrase of each required group, and none that is excluded."""
+    """A document meets the conditions if it passes the filters, has a phrase of each required group, and has no
+    excluded phrase."""
 
     filters: Filters = Filters()
     required: Sequence[AnyOf] = ()
@@ -85,8 +85,8 @@ class Conditions(NamedTuple):
 
 
 class FulltextMatches(NamedTuple):
-    """`best`: ids and scores of the best documents. `whole`: documents with every word, all such among the best.
-    `total`: how many match; copies count once."""
+    """`best`: ids and scores of the best documents. `whole`: the documents among these that have every word. `total`:
+    the number of matching documents; copies count once."""
 
     best: list[tuple[int, float]]
     whole: set[int]
@@ -94,8 +94,9 @@ class FulltextMatches(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """The best documents, and the distribution of the scores over all `documents`, where one without a match has 0: the
-    sum of the scores, and of their square roots. `coverage`: the share of the terms, by weight, that occur at all."""
+    """The best documents, and the distribution of the scores over all `documents`: `total` is the sum of the scores,
+    `total_of_roots` of their square roots. A document without a match has the score 0. `coverage`: the share of the
+    terms, by weight, that occur."""
 
     matches: list[tuple[int, float]]
     documents: int
@@ -105,14 +106,14 @@ class Survey(NamedTuple):
 
 
 def store(connection: Connection, terms: dict[int, Terms]) -> None:
-    """Add the terms of documents, by their ids, which must not be in the table. Empties `terms`.
+    """Add the terms of documents by id. The documents must not be in the table. Empties `terms`.
 
-    To be called once for many documents. FTS5 collects terms until a statement opens a savepoint, as those with
-    triggers do; then it writes what it has. A segment for each document takes more time than everything else together.
+    Call this once for many documents. FTS5 collects terms until a statement opens a savepoint (as statements with
+    triggers do), and then writes a segment. One segment per document takes more time than everything else together.
     """
     connection.executemany(
         "INSERT INTO documents_fts (rowid, filepath, title, body) VALUES (?, ?, ?, ?)",
-        ((id_, each.filepath, each.title, each.body) for id_, each in terms.items()),
+        ((id_, document.filepath, document.title, document.body) for id_, document in terms.items()),
     )
     feed.note(connection, terms)
     terms.clear()
@@ -130,11 +131,11 @@ def counted(connection: Connection, terms: Sequence[Term]) -> PhraseDocumentCoun
 
 
 def weighed(terms: Sequence[Term], indexes: Sequence[PhraseDocumentCounts]) -> list[Weighed]:
-    """Return the terms with the weights that they have in all the indexes together."""
+    """Return the terms with their weights in all indexes together."""
     total = sum(index.size for index in indexes)
     found = []
     for term in terms:
-        frequencies = [(phrase, sum(each.frequencies.get(phrase, 0) for each in indexes)) for phrase in term.phrases]
+        frequencies = [(phrase, sum(index.frequencies.get(phrase, 0) for index in indexes)) for phrase in term.phrases]
         together = min(sum(n for _, n in frequencies), total)
         found.append(Weighed(term.weight * bm25.idf(total, together), frequencies, term.languages))
     return found
@@ -148,8 +149,8 @@ def search(
     *,
     every_word: Sequence[AnyOf] = (),
 ) -> FulltextMatches:
-    """Return the best `depth` documents with at least one term that pass; ties are ordered by docid. `every_word`: a
-    phrase of each of these groups makes a document whole."""
+    """Return the best `depth` documents that have at least one term and meet the conditions. Ties are ordered by docid.
+    `every_word`: a document with a phrase of each of these groups is `whole`."""
     best, _ = _ranked(connection, terms, bm25.COLUMN_WEIGHTS, depth, passing, thorough=False)
     whole = matching(connection, every_word, [id_ for id_, _ in best]) if every_word else set()
     if len(best) < depth:
@@ -159,7 +160,8 @@ def search(
 
 
 def survey(connection: Connection, terms: Sequence[Weighed], passing: Conditions, depth: int) -> Survey:
-    """Do as `search`, for fusion: ignore fewer common words, and also return the distribution of the scores."""
+    """Search for fusion: like `search`, but ignore fewer common words, and also return the distribution of the
+    scores."""
     best, found = _ranked(connection, terms, bm25.FUSED_COLUMN_WEIGHTS, depth, passing, thorough=True)
     return Survey(best, size(connection), found.total, found.total_of_roots, coverage(terms))
 
@@ -173,7 +175,8 @@ def _ranked(
     *,
     thorough: bool,
 ) -> tuple[list[tuple[int, float]], Scored]:
-    """Return the ids and scores of the best documents that pass, ties ordered by docid; and what they are from."""
+    """Return the ids and scores of the best documents that meet the conditions, and all results of the view. Ties are
+    ordered by docid."""
     view, filters = view_of(connection), passing.filters
     allowed = None
     if passing.required or passing.excluded or filters.collections:
@@ -186,7 +189,7 @@ def _ranked(
 
 
 def _phrases(terms: Sequence[Weighed]) -> list[WeighedPhrase]:
-    """Return the phrases that occur, each once: a word and its other spellings have phrases in common."""
+    """Return each phrase that occurs, once. A word and its other spellings have phrases in common."""
     weights: dict[tuple[str, frozenset[str] | None], float] = {}
     for term in terms:
         for (text, n), languages in zip_longest(term.frequencies, term.languages):
@@ -204,12 +207,12 @@ def _in_collections(connection: Connection, found: Matching, filters: Filters) -
 
 
 def _is_slow(filters: Filters) -> bool:
-    """Tell whether there is a filter that the view does not know."""
+    """Tell whether there is a filter that the view cannot apply."""
     return not filters._replace(collections=(), excluded=frozenset()).are_empty
 
 
 def _are_known(filters: Filters) -> bool:
-    """Tell whether the view alone tells which documents pass."""
+    """Tell whether the view can apply all filters."""
     return not (_is_slow(filters) or filters.excluded)
 
 
@@ -231,25 +234,26 @@ def _cut(
 
 
 def greatest_score(terms: Sequence[Weighed], documents: int) -> float:
-    """Return what `search` would give a document that is full of every term: of those that are read, and of those that
-    occur nowhere. `documents`: how many there are."""
+    """Return the limit of the score that `search` can give a document. Terms that occur nowhere count; ignored terms do
+    not. `documents`: the number of documents."""
     read = worth_reading(terms, documents, thorough=False)
     return bm25.greatest(sum(term.weight for term in read))
 
 
 def matching(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int]) -> set[int]:
-    """Return those of the documents that have a phrase of each group."""
+    """Return the documents among `ids` that have a phrase of each group."""
     return view_of(connection).among(ids, groups)
 
 
 def in_path(connection: Connection, groups: Sequence[AnyOf], ids: Collection[int]) -> tuple[int, set[int]]:
-    """Return how many documents have a phrase of each group in their path, and which of `ids` do."""
+    """Return the number of documents with a phrase of each group in their path, and the ids among `ids` of such
+    documents."""
     found = view_of(connection).in_path(groups)
     return len(found), set(np.intersect1d(found, np.array(list(ids), np.int64)).tolist())
 
 
 def ids(connection: Connection, phrases: AnyOf, passing: Conditions, limit: int) -> list[int]:
-    """Return documents with one of the phrases that pass, unranked."""
+    """Return unranked documents that have one of the phrases and meet the conditions."""
     found = _passing(connection, phrases, passing).ids()
     if _are_known(passing.filters):
         every: list[int] = found[:limit].tolist()
@@ -258,7 +262,7 @@ def ids(connection: Connection, phrases: AnyOf, passing: Conditions, limit: int)
 
 
 def _count(connection: Connection, phrases: AnyOf, passing: Conditions) -> int:
-    """Return how many documents have one of the phrases; copies count once."""
+    """Return how many documents have one of the phrases and meet the conditions. Copies count once."""
     found = _passing(connection, phrases, passing)
     if _are_known(passing.filters):
         return found.size - _surplus(connection, found)
@@ -267,7 +271,7 @@ def _count(connection: Connection, phrases: AnyOf, passing: Conditions) -> int:
 
 
 def _passing(connection: Connection, phrases: AnyOf, passing: Conditions) -> Matching:
-    """Return the documents with one of the phrases that pass, but for the filters that the view does not know."""
+    """Return the documents with one of the phrases. Filters that the view cannot apply are ignored."""
     found = view_of(connection).matching([*passing.required, phrases], passing.excluded)
     return _in_collections(connection, found, passing.filters)
 
@@ -282,7 +286,7 @@ def _surplus(connection: Connection, found: Matching) -> int:
 
 
 def _select(connection: Connection, what: str, ids: Numbers, filters: Filters) -> list[int]:
-    """Return something of those of the documents that pass the filters."""
+    """Return the SQL expression `what` for the documents that pass the filters."""
     where, values = filters.condition()
     rows = connection.execute(
         f"SELECT {what} FROM json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value WHERE {where}",
@@ -292,8 +296,8 @@ def _select(connection: Connection, what: str, ids: Numbers, filters: Filters) -
 
 
 def body_positions(connection: Connection, phrase: str, document_ids: Collection[int]) -> list[tuple[int, bytes]]:
-    """Return where a phrase begins in the bodies of documents, in terms from the start: ascending, as unsigned 32-bit
-    integers of this machine. Documents without the phrase are left out."""
+    """Return the positions of a phrase in the bodies of documents, counted in terms from the start. They ascend and are
+    unsigned 32-bit integers in native byte order. Documents without the phrase are left out."""
     if connection not in _with_positions:
         connection.register_fts5_function("body_positions", _positions_of_row)
         _with_positions.add(connection)
@@ -305,7 +309,7 @@ def body_positions(connection: Connection, phrase: str, document_ids: Collection
 
 
 def with_long_bodies(connection: Connection, document_ids: Sequence[int], least: int) -> list[int]:
-    """Return the documents whose bodies have at least this many terms, without those whose record is damaged."""
+    """Return the documents whose bodies have at least `least` terms. Documents with a damaged record are left out."""
     rows = connection.execute(
         "SELECT d.id, d.sz FROM json_each(?) wanted CROSS JOIN documents_fts_docsize d ON d.id = wanted.value"
         " WHERE typeof(d.sz) = 'blob'",
@@ -321,7 +325,7 @@ def quote(phrase: str) -> str:
 
 
 def worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> list[Weighed]:
-    """Leave out common words. `total`: of the documents. `thorough`: keep them while that is cheap."""
+    """Leave out common words. `total`: the number of documents. `thorough`: keep common words while that is cheap."""
     best = max((term.weight for term in weighed), default=0.0) if total >= _LARGE else 0.0
     read: list[Weighed] = []
     walked = 0
@@ -334,17 +338,17 @@ def worth_reading(weighed: Sequence[Weighed], total: int, *, thorough: bool) -> 
 
 
 def size(connection: Connection) -> int:
-    """Return the number of documents."""
+    """Return the number of documents in the index."""
     return view_of(connection).size
 
 
 def frequency_of_phrase(connection: Connection, phrase: str) -> int:
-    """Return in how many documents a phrase occurs."""
+    """Return the number of documents with a phrase."""
     return view_of(connection).frequency(phrase)
 
 
 def occurring(connection: Connection) -> Callable[[str], bool]:
-    """Return what tells whether a phrase occurs, for many phrases."""
+    """Return a function that tells whether a phrase occurs. For many phrases."""
     view = view_of(connection)
     return lambda phrase: view.frequency(phrase) > 0
 
@@ -372,7 +376,7 @@ def texts(connection: Connection, expression: str, limit: int, characters: int) 
 
 
 def _is_common(connection: Connection, phrase: str, documents: int) -> bool:
-    """Tell whether it is faster to look a phrase up in each of some documents than to read where it occurs."""
+    """Tell whether looking up a phrase in each of some documents is faster than reading all its occurrences."""
     return view_of(connection).frequency(phrase) > _POSTINGS_OF_A_LOOKUP * documents
 
 

@@ -1,6 +1,6 @@
-"""Read the words of the full-text index: its terms that consist of letters. Keeps nothing.
+"""Read the words of the full-text index: the terms that consist of letters. Keeps nothing.
 
-The postings know in how many documents a term occurs. FTS5 walks over every posting to count them.
+The postings have the document frequency of each term. FTS5 would read every posting to count it.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from gnod.store.connection import Connection
 from gnod.store.keyword_index.postings.view import view_of
 
 MIN_LETTERS, MAX_LETTERS = 3, 32
-# Read a range of first letters at a time: a long statement could not be interrupted, and would need more memory.
+# Read a range of first letters at a time. One long statement could not be interrupted, and would need more memory.
 _RANGE = 64
 _FIRST, _LAST = "a", chr(0x10FFFF)
-# ASCII characters that are not letters: identifiers and numbers are not words.
+# ASCII characters that are not letters. Identifiers and numbers are not words.
 _NO_LETTER = "'*[!-@[-`{-~]*'"
 _WORD = re.compile(rf"[^!-@\[-`{{-~]{{{MIN_LETTERS},{MAX_LETTERS}}}")
 
 
 class Words(NamedTuple):
-    """Terms of one length that begin with the same letter, joined. `frequent`: they occur in more than one document."""
+    """The joined terms with one length and first letter. `frequent`: they occur in more than one document."""
 
     length: int
     first: str
@@ -32,7 +32,7 @@ class Words(NamedTuple):
 
 
 def is_soon_quicker(connection: Connection) -> bool:
-    """Tell whether the postings will have all words in a moment: reading them from the table takes seven times as
+    """Tell whether the postings will soon have all words. Reading the words from the table takes seven times as
     long."""
     return view_of(connection).is_nearly_complete
 
@@ -77,5 +77,5 @@ def _between(connection: Connection, first: str, below: str) -> Iterator[Words]:
 
 
 def _end_of_range(code: int) -> str:
-    """Return the first character behind the range of this one: ASCII letters have ranges of their own."""
+    """Return the first character after the range of this one. Each ASCII letter has its own range."""
     return chr(code + 1 if code < 128 else min((code // _RANGE + 1) * _RANGE, 0x10FFFF))

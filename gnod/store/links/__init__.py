@@ -1,4 +1,4 @@
-"""Links between documents and the names that they look for: which documents are connected.
+"""Store links between documents and the names that they look for, and find connected documents.
 
-Links are found in texts by `gnod.ingest.links`.
+`gnod.ingest.links` finds links in texts.
 """

@@ -1,7 +1,7 @@
-"""Links between documents, and the names that they look for. Rows are replaced with their document.
+"""Store links between documents, and the names that they look for. Rows are replaced with their document.
 
-No row says where a link leads: that is looked up among the names of the documents that there are now. So a new, renamed
-or deleted file changes nothing in the rows of others (docs/adr/0049-links.md).
+No row has the target of a link: the target is looked up among the names of the current documents. So a new, renamed or
+deleted file does not change the rows of other documents (docs/adr/0049-links.md).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _FIELDS = "l.document_id, l.collection_id, l.kind, l.target, l.key, l.reach, l.f
 _FOUND = (
     "EXISTS (SELECT 1 FROM names n WHERE n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach)"
 )
-# For a name `n`: whether there is a better one, and whether another document has one that is as good.
+# For a name `n`: whether a better name exists, and whether another document has an equally good name.
 BETTER = (
     "SELECT 1 FROM names b WHERE b.collection_id = n.collection_id AND b.name = n.name"
     " AND (b.rank, b.depth) < (n.rank, n.depth)"
@@ -36,7 +36,7 @@ EQUAL = (
 
 
 class StoredLink(NamedTuple):
-    """A link with the document that it is in."""
+    """A link with the document that contains it."""
 
     document_id: int
     collection_id: int
@@ -44,20 +44,20 @@ class StoredLink(NamedTuple):
 
 
 LinksPage = tuple[list[StoredLink], int]
-"""Some links, and how many there are in all."""
+"""Some links, and the total number of links."""
 Renamed = dict[tuple[int, str], tuple[int, str]]
-"""By collection and name: the rank of the name, and the path of the document that had it."""
+"""By collection and name: the rank of the name, and the path of the document that had the name."""
 
 
 class LinkedDocument(NamedTuple):
-    """A document that a link may lead to, by its id and path."""
+    """The id and path of a document that a link may lead to."""
 
     id: int
     path: str
 
 
 class OwnName(NamedTuple):
-    """A name of a document. `has_equals`: other documents have it with the same rank and depth."""
+    """A name of a document. `has_equals`: other documents have this name with the same rank and depth."""
 
     name: str
     collection_id: int
@@ -84,7 +84,7 @@ def remove(connection: Connection, document_id: int) -> None:
 
 
 def outgoing(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> list[StoredLink]:
-    """Return the links in a document, in their order."""
+    """Return the links in a document in order."""
     where = "WHERE l.document_id = ? ORDER BY l.seq LIMIT ? OFFSET ?"
     return list(_select(connection, where, (document_id, limit, offset)))
 
@@ -99,7 +99,7 @@ def count_outgoing(connection: Connection, document_id: int) -> int:
 
 
 def meant(connection: Connection, stored: StoredLink) -> list[LinkedDocument]:
-    """Return the documents that a link leads to: none, one, or several that it cannot tell apart."""
+    """Return the documents that a link leads to: none, one, or several if the link is ambiguous."""
     link = stored.link
     if link.key is None:
         return []
@@ -115,8 +115,8 @@ def meant(connection: Connection, stored: StoredLink) -> list[LinkedDocument]:
 def chosen(
     rows: list[tuple[int, int, LinkedDocument]], reach: int, target: str, linking: Callable[[], str]
 ) -> list[LinkedDocument]:
-    """Return those of the documents that a link leads to, from (rank, depth, document) of the names that it reaches,
-    the best first. `target`: as it is written; `linking`: returns the path of the document with the link."""
+    """Choose the documents that a link leads to. `rows`: (rank, depth, document) of the names that it reaches, best
+    first. `target`: as written. `linking` returns the path of the document with the link."""
     best = [document for rank, depth, document in rows if (rank, depth) == rows[0][:2]]
     if len(best) > 1 and reach == ALIAS:
         best = _below_folder(best, linking())
@@ -124,7 +124,7 @@ def chosen(
 
 
 def best_names(connection: Connection, document_id: int) -> list[OwnName]:
-    """Return the names that links find a document by: those that no document has with a better rank."""
+    """Return the names by which links find a document. No other document has one of these names with a better rank."""
     rows = connection.execute(
         f"SELECT n.name, n.collection_id, min(n.rank), EXISTS ({EQUAL}) FROM names n"
         f" WHERE n.document_id = ? AND NOT EXISTS ({BETTER}) GROUP BY n.name",
@@ -134,24 +134,24 @@ def best_names(connection: Connection, document_id: int) -> list[OwnName]:
 
 
 def incoming(connection: Connection, document_id: int, limit: int = -1, offset: int = 0) -> LinksPage:
-    """Return the links to a document, by the documents that they are in, and how many there are in all. The document's
-    own are among them."""
+    """Return the links to a document in order of their documents, and their total number. Links in the document itself
+    are included."""
     names = best_names(connection, document_id)
     wanted = json_list(names)
     source = (
         "FROM json_each(?) w CROSS JOIN links l ON l.collection_id = w.value ->> 1 AND l.key = w.value ->> 0"
         " AND l.reach >= w.value ->> 2"
     )
-    # The index of keys contains all that the order needs, so only the returned rows are read.
+    # The index of keys contains all columns for the order, so only the returned rows are read.
     select = (
         f"SELECT {_FIELDS} FROM (SELECT l.document_id, l.seq {source} ORDER BY 1, 2 LIMIT ? OFFSET ?) page"
         " CROSS JOIN links l USING (document_id, seq) ORDER BY l.document_id, l.seq"
     )
     if any(name.has_equals for name in names):
         found = [
-            each
-            for each in _rows(connection, select, (wanted, -1, 0))
-            if document_id in [document.id for document in meant(connection, each)]
+            link
+            for link in _rows(connection, select, (wanted, -1, 0))
+            if document_id in [document.id for document in meant(connection, link)]
         ]
         return found[offset:][: limit if limit >= 0 else None], len(found)
     total = int(connection.execute(f"SELECT count(*) {source}", (wanted,)).get)
@@ -172,12 +172,12 @@ def looking_for(connection: Connection, collection_id: int, keys: Collection[str
 
 def linked(connection: Connection, document_id: int) -> set[int]:
     """Return the documents that the links in a document lead to."""
-    return {found.id for each in outgoing(connection, document_id) for found in meant(connection, each)}
+    return {found.id for link in outgoing(connection, document_id) for found in meant(connection, link)}
 
 
 def unresolved(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> LinksPage:
-    """Return the links that lead to no document, in order of paths: below a folder (of a collection), or all; and how
-    many there are."""
+    """Return the links that lead to no document, in order of paths, and their total number. `prefix` limits them to a
+    folder of a collection."""
     source, values = _below(connection, collection, prefix)
     source += f" AND l.reach <> {EXTERNAL} AND (l.key IS NULL OR NOT {_FOUND})"
     total = int(connection.execute(f"SELECT count(*) {source}", values).get)
@@ -193,7 +193,7 @@ def with_fragment(connection: Connection, collection: str | None, prefix: str) -
 
 
 def named(connection: Connection, name: str) -> list[int]:
-    """Return the documents that a key names best, in any collection."""
+    """Return the documents for which a key is the best name, in any collection."""
     select = (
         "SELECT n.rank, n.document_id FROM collections c"
         " CROSS JOIN names n ON n.collection_id = c.id AND n.name = ? ORDER BY n.rank, n.document_id"
@@ -203,7 +203,7 @@ def named(connection: Connection, name: str) -> list[int]:
 
 
 def file_names(connection: Connection, collection_id: int, beginning: str) -> list[str]:
-    """Return names of files in a collection, without their folders, that begin so: at most 500."""
+    """Return at most 500 names of files in a collection with this beginning, without their folders."""
     rows = connection.execute(
         "SELECT DISTINCT name FROM names WHERE collection_id = ? AND name >= ? AND name < ? AND rank <= ?"
         " AND instr(name, '/') = 0 LIMIT 500",
@@ -223,8 +223,8 @@ def path_named(connection: Connection, collection_id: int, name: str) -> str | N
 
 
 def renamed(connection: Connection) -> Renamed:
-    """Return where the content of removed documents is now, by collection and each name that they had. A name with
-    several such places is left out."""
+    """Return where the content of removed documents is now, by collection and former name. A name with several such
+    places is left out."""
     rows = connection.execute(
         "SELECT was.collection_id, was.path, now.path FROM documents was CROSS JOIN documents now ON now.active"
         " AND now.collection_id = was.collection_id AND now.mirror_hash = was.mirror_hash WHERE NOT was.active"
@@ -237,7 +237,8 @@ def renamed(connection: Connection) -> Renamed:
 
 
 def with_equal_text(connection: Connection, collection: str | None, prefix: str) -> Iterator[list[tuple[str, str]]]:
-    """Yield the documents below a folder (of a collection), or of all, that have the same text: collection and path."""
+    """Yield groups of documents with the same text, as collections and paths. `prefix` limits them to a folder of a
+    collection."""
     where, values = in_scope(connection, collection, prefix)
     rows = connection.execute(
         "SELECT d.mirror_hash, c.name, d.path FROM documents d JOIN collections c ON c.id = d.collection_id"
@@ -270,17 +271,17 @@ def _path(connection: Connection, document_id: int) -> str:
 
 
 def _below_folder(best: list[LinkedDocument], path: str) -> list[LinkedDocument]:
-    """Return the documents below the folder of the linking note, as Obsidian prefers them; all if there are none."""
+    """Return the documents below the folder of the linking note, which Obsidian prefers, or all if there are none."""
     folder = path[: path.rfind("/") + 1]
-    return [each for each in best if each.path.startswith(folder)] or best
+    return [document for document in best if document.path.startswith(folder)] or best
 
 
 def _as_written(best: list[LinkedDocument], target: str) -> list[LinkedDocument]:
-    """Among documents whose names differ only in case, return those that are written as in the link."""
+    """Among documents whose names differ only in case, return those with the case of the link."""
     if len(best) < 2:
         return best
     written = _stem(unquote(target).partition("#")[0])
-    return [each for each in best if _stem(each.path) == written] or best
+    return [document for document in best if _stem(document.path) == written] or best
 
 
 def _stem(path: str) -> str:

@@ -1,7 +1,7 @@
-"""Which documents links connect, and by how many, and which ones may mention another in their text. A link that may
-mean several documents does not connect any.
+"""Find the documents that links connect, with the number of links, and documents that may mention another one. An
+ambiguous link connects no documents.
 
-The caller limits the number of links to read, because one note may have 100,000 of them.
+The caller limits the number of links to read, because one note may have 100,000 links.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gnod.store.links import links
 from gnod.store.links.links import BETTER, EQUAL
 from gnod.store.tables.documents import in_scope
 
-# A link `l` with the best of the names that it looks for.
+# Joins a link `l` with the best name that it looks for.
 _LEADS = (
     "CROSS JOIN names n ON n.collection_id = l.collection_id AND n.name = l.key AND n.rank <= l.reach"
     f" WHERE NOT EXISTS ({BETTER})"
@@ -24,8 +24,8 @@ _LEADS = (
 
 
 class Neighbours(NamedTuple):
-    """The documents that one links to, and those that link to it, each with the number of links; never itself. `read`:
-    how many links were read. `is_cut`: there may be more."""
+    """The documents that a document links to (`targets`) and that link to it (`sources`), with the number of links. The
+    document itself is left out. `read`: the number of links read. `is_cut`: there may be more."""
 
     targets: dict[int, int]
     sources: dict[int, int]
@@ -34,7 +34,7 @@ class Neighbours(NamedTuple):
 
 
 class LinkRow(NamedTuple):
-    """Equal links, the first of which is number `seq` of its document. `doubtful`: another document has the name."""
+    """Equal links; the first has the number `seq` in its document. `doubtful`: another document also has the name."""
 
     source: int
     target: int
@@ -44,7 +44,7 @@ class LinkRow(NamedTuple):
 
 
 def neighbours(connection: Connection, document_id: int, most: int) -> Neighbours:
-    """Return the neighbours of a document. Of the links in it, and of those to it, `most` are read."""
+    """Return the neighbours of a document. At most `most` links are read in each direction."""
     outgoing = _outgoing(connection, document_id, most)
     incoming = _incoming(connection, document_id, most)
     targets, sources = Counter[int](), Counter[int]()
@@ -57,13 +57,13 @@ def neighbours(connection: Connection, document_id: int, most: int) -> Neighbour
 
 
 def linking(connection: Connection, document_id: int, most: int) -> set[int]:
-    """Return the documents with a link to a document. `most` links are read."""
+    """Return the documents with a link to a document. At most `most` links are read."""
     return {row.source for row in _sure(connection, _incoming(connection, document_id, most))}
 
 
 def degrees(connection: Connection, collection: str | None, prefix: str, most: int) -> Counter[int]:
-    """Count the links of documents below a folder (of a collection), or of all, in both directions. `most` links are
-    read. Those that only the case of letters, or the folder, tells apart are not counted."""
+    """Count the links in both directions of all documents, or of those below a folder of a collection. At most `most`
+    links are read. Links whose target depends on letter case or on the folder are not counted."""
     where, values = in_scope(connection, collection, prefix)
     rows = connection.execute(
         "WITH l AS MATERIALIZED (SELECT k.document_id, k.collection_id, k.key, k.reach FROM documents d"
@@ -81,8 +81,8 @@ def degrees(connection: Connection, collection: str | None, prefix: str, most: i
 
 
 def ranked(connection: Connection, counts: Counter[int], collection: str | None, prefix: str) -> list[int]:
-    """Return those of the documents that are below a folder (of a collection), the largest count first, then by
-    path."""
+    """Return the counted documents, largest count first, then by path. `prefix` limits them to a folder of a
+    collection."""
     where, values = in_scope(connection, collection, prefix)
     rows = connection.execute(
         "SELECT d.id, c.name, d.path FROM json_each(?) w CROSS JOIN documents d ON d.id = w.value"
@@ -106,7 +106,7 @@ def _outgoing(connection: Connection, document_id: int, most: int) -> list[LinkR
 def _incoming(connection: Connection, document_id: int, most: int) -> list[LinkRow]:
     names = links.best_names(connection, document_id)
     found = []
-    # Separately, because an index contains all that is needed for links whose target needs no comparison.
+    # Read the two groups separately: for links whose target needs no comparison, an index contains all needed columns.
     for doubtful, group in enumerate(("l.document_id", "l.document_id, l.key, l.reach, l.target")):
         wanted = [name for name in names if name.has_equals == doubtful]
         rows = connection.execute(
@@ -120,7 +120,7 @@ def _incoming(connection: Connection, document_id: int, most: int) -> list[LinkR
 
 
 def _sure(connection: Connection, rows: Sequence[LinkRow]) -> Iterable[LinkRow]:
-    """Yield the links that lead to their target alone."""
+    """Yield the links that lead only to their target."""
     for row in rows:
         if not row.doubtful:
             yield row
@@ -131,7 +131,7 @@ def _sure(connection: Connection, rows: Sequence[LinkRow]) -> Iterable[LinkRow]:
 
 
 def cited_by(connection: Connection, ids: Collection[int], most: int) -> dict[int, set[int]]:
-    """Return the documents that each of these links to. `most` links are read."""
+    """Return the documents that each of these documents links to. At most `most` links are read."""
     rows = connection.execute(
         "WITH l AS MATERIALIZED (SELECT k.document_id, k.collection_id, k.key, k.reach FROM json_each(?) w"
         " CROSS JOIN links k ON k.document_id = w.value AND k.key IS NOT NULL LIMIT ?)"
@@ -146,7 +146,7 @@ def cited_by(connection: Connection, ids: Collection[int], most: int) -> dict[in
 
 
 def with_same_text(connection: Connection, document_id: int) -> frozenset[int]:
-    """Return the documents with the text of this one, and itself."""
+    """Return the documents with the same text as this one, including itself."""
     rows = connection.execute(
         "SELECT id FROM documents WHERE active AND mirror_hash = (SELECT mirror_hash FROM documents WHERE id = ?)",
         (document_id,),
@@ -154,7 +154,7 @@ def with_same_text(connection: Connection, document_id: int) -> frozenset[int]:
     return frozenset(id_ for (id_,) in rows)
 
 
-# The maximum number of documents with a very common name. Those with the first numbers are taken.
+# The maximum number of documents to read for a very common name. These are the documents with the lowest ids.
 _MOST = 20_000
 _MOST_LINKS = 100_000
 
@@ -167,9 +167,9 @@ class MentionCandidate(NamedTuple):
 
 
 def candidates(connection: Connection, document_id: int, expression: str) -> tuple[list[MentionCandidate], bool]:
-    """Return the other documents of the same collection whose text matches an FTS5 expression, by path: first those
-    that do not link to the document; and whether there are more. Source code is left out, and so are all copies but
-    one."""
+    """Return the other documents of the same collection whose text matches an FTS5 expression, and whether there are
+    more. Documents without a link to this one come first, then by path. Source code is left out. Of copies, only one is
+    returned."""
     own = "FROM documents WHERE id = ?2"
     rows = connection.execute(
         "SELECT d.id, d.path, d.mirror_hash, d.mime FROM documents_fts CROSS JOIN documents d"
@@ -178,19 +178,19 @@ def candidates(connection: Connection, document_id: int, expression: str) -> tup
         (f"body : ({expression})", document_id, _MOST),
     )
     known = linking(connection, document_id, _MOST_LINKS)
-    found = sorted(map(MentionCandidate._make, rows), key=lambda each: (each.id in known, each.path))
-    first_copies = {each.mirror_hash: each for each in reversed(found)}
+    found = sorted(map(MentionCandidate._make, rows), key=lambda candidate: (candidate.id in known, candidate.path))
+    first_copies = {candidate.mirror_hash: candidate for candidate in reversed(found)}
     return list(reversed(first_copies.values())), len(found) == _MOST
 
 
 def links_in(connection: Connection, document_id: int) -> list[tuple[int, int]]:
-    """Return the ranges of the links in a document."""
+    """Return the spans of the links in a document."""
     rows = connection.execute("SELECT start, end FROM links WHERE document_id = ? AND start < end", (document_id,))
     return [(start, end) for start, end in rows]
 
 
 def aliases(connection: Connection, document_id: int) -> list[str]:
-    """Return the aliases of a document, as names are compared."""
+    """Return the aliases of a document, in the form for comparison."""
     rows = connection.execute(
         "SELECT DISTINCT name FROM names WHERE document_id = ? AND rank = ? ORDER BY name",
         (document_id, ALIAS),

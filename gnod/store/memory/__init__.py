@@ -1,4 +1,4 @@
-"""The database of the memories, which is separate from the index. Its content is sealed.
+"""Store memories in their own database, separate from the index. Its content is sealed.
 
-It does not know the key; that is in `gnod.memory.key`.
+This package does not know the key, which is in `gnod.memory.key`.
 """

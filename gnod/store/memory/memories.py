@@ -1,4 +1,5 @@
-"""Memories in their database: sealed bodies, keyed hashes, sealed vectors. Has no key, so it cannot decrypt them."""
+"""Read and write memories in their database: sealed bodies, keyed hashes, sealed vectors. Has no key to decrypt
+them."""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ class MemoryRow(NamedTuple):
 
 
 class StoredBody(NamedTuple):
-    """A sealed body. `has_older`: the memory supersedes others. `newer_…`: of the memory that supersedes this one.
-    `newer_ms`: when that was stored; if it is the older one, when it changed."""
+    """A sealed body. `has_older`: the memory supersedes others. `newer_…` describe the memory that supersedes this one.
+    `newer_ms`: when that memory was stored, or when it changed if it was stored before this one."""
 
     body: bytes
     has_older: bool
@@ -39,7 +40,7 @@ class StoredBody(NamedTuple):
 
 
 class NewRow(NamedTuple):
-    """A memory to be written. `topics`: keyed hashes. `superseded_by`: as it is, or None to remove the link."""
+    """A memory to write. `topics`: keyed hashes. `superseded_by`: the current value, or None to remove the link."""
 
     name: str
     namespace_id: int
@@ -64,7 +65,7 @@ def key_record(connection: Connection) -> bytes | None:
 
 
 def put_key_record(connection: Connection, record: bytes) -> None:
-    """Store the only record: with another key, everything sealed before would be lost."""
+    """Store the only record. With another key, all data that were sealed before would be lost."""
     connection.execute("INSERT INTO keys VALUES (1, ?)", (record,))
 
 
@@ -74,12 +75,12 @@ def replace_key_record(connection: Connection, record: bytes) -> None:
 
 
 def overwrite_deleted(connection: Connection) -> None:
-    """Overwrite deleted data with zeros from now on. For the writing connection."""
+    """Make the writing connection overwrite deleted data with zeros from now on."""
     connection.execute("PRAGMA secure_delete = ON")
 
 
 def empty_log(connection: Connection) -> None:
-    """Checkpoint and empty the write-ahead log, which has old pages. Outside a transaction."""
+    """Checkpoint and empty the write-ahead log, which has old pages. Call this outside a transaction."""
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
@@ -88,7 +89,7 @@ def namespaces(connection: Connection) -> list[Namespace]:
 
 
 def add_namespace(connection: Connection, lookup: bytes, sealed_name: bytes, now_ms: int) -> int:
-    """Return the id of the namespace, which may exist."""
+    """Create the namespace unless it exists. Returns its id."""
     connection.execute(
         "INSERT INTO namespaces (lookup, sealed_name, created_ms) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
         (lookup, sealed_name, now_ms),
@@ -97,17 +98,17 @@ def add_namespace(connection: Connection, lookup: bytes, sealed_name: bytes, now
 
 
 def rows(connection: Connection) -> list[MemoryRow]:
-    """Return all memories, the oldest first."""
+    """Return all memories, oldest first."""
     return _select(connection)
 
 
 def named(connection: Connection, names: Collection[str]) -> list[MemoryRow]:
-    """Return the memories with those names that exist."""
+    """Return the existing memories with these names."""
     return _select(connection, "WHERE name IN (SELECT value FROM json_each(?))", json_list(names))
 
 
 def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple[MemoryRow, bytes] | None:
-    """Return the memory with that fingerprint, and its body."""
+    """Return the memory with this fingerprint, and its body."""
     found = connection.execute(
         f"SELECT {_COLUMNS}, body FROM memories WHERE namespace_id = ? AND fingerprint = ?", (namespace_id, fingerprint)
     ).fetchone()
@@ -115,7 +116,7 @@ def find(connection: Connection, namespace_id: int, fingerprint: bytes) -> tuple
 
 
 def bodies(connection: Connection, ids: Collection[int]) -> dict[int, StoredBody]:
-    """Return the sealed bodies of those ids that exist."""
+    """Return the sealed bodies of the existing ids."""
     wanted = json_list(sorted(ids))
     found = connection.execute(
         "SELECT m.id, m.body, EXISTS (SELECT 1 FROM memories older WHERE older.superseded_by = m.id),"
@@ -145,7 +146,7 @@ def insert(connection: Connection, row: NewRow) -> MemoryRow:
 
 
 def replace(connection: Connection, id_: int, row: NewRow) -> MemoryRow:
-    """Overwrite a memory; its vectors stay until `put_vectors`."""
+    """Overwrite a memory. Its vectors stay until `put_vectors`."""
     connection.execute(
         "UPDATE memories SET kind = ?, updated_ms = ?, fingerprint = ?, body = ?,"
         " superseded_by = (SELECT id FROM memories newer WHERE newer.name = ?) WHERE id = ?",
@@ -173,8 +174,8 @@ def unlink(connection: Connection, row: MemoryRow) -> MemoryRow:
 
 
 def delete(connection: Connection, ids: Collection[int]) -> list[MemoryRow]:
-    """Delete memories with their topics and vectors. Returns the others that one of them superseded: they are now
-    superseded by its successor, if it had one."""
+    """Delete memories with their topics and vectors. Returns the other memories that a deleted one superseded. Its
+    successor, if any, now supersedes them."""
     older: set[int] = set()
     for id_ in ids:
         older.update(
@@ -190,7 +191,7 @@ def delete(connection: Connection, ids: Collection[int]) -> list[MemoryRow]:
 
 
 def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequence[bytes]) -> list[int]:
-    """Replace the vectors of a memory, those of other models too, by those of the model with that address. Returns the
+    """Replace the vectors of a memory, including those of other models, with vectors of the model `uri`. Returns the
     new ids, which ascend."""
     connection.execute("DELETE FROM memory_vectors WHERE memory_id = ?", (memory_id,))
     if not sealed:
@@ -207,7 +208,7 @@ def put_vectors(connection: Connection, memory_id: int, uri: str, sealed: Sequen
 
 
 def vectors(connection: Connection, uri: str) -> Iterator[tuple[int, int, bytes]]:
-    """Yield (id, memory id, sealed vector) of a model, by id."""
+    """Yield (id, memory id, sealed vector) of a model in order of id."""
     yield from connection.execute(
         "SELECT v.id, v.memory_id, v.sealed FROM memory_vectors v JOIN memory_models m ON m.id = v.model_id"
         " WHERE m.uri = ? ORDER BY v.id",
@@ -223,7 +224,7 @@ def forget_vectors(connection: Connection, uri: str) -> None:
 
 
 def _select(connection: Connection, where: str = "", *values: object) -> list[MemoryRow]:
-    """Return memories, the oldest first."""
+    """Return memories, oldest first."""
     return [
         MemoryRow(*row) for row in connection.execute(f"SELECT {_COLUMNS} FROM memories {where} ORDER BY id", values)
     ]

@@ -1,10 +1,10 @@
-"""The schema of the database of memories, whose content is sealed, and its migrations.
+"""Define the schema of the database of memories, whose content is sealed, and its migrations.
 
-Not encrypted are the type of a memory, when it was stored and changed, the length of its body, how many vectors and
-topics it has, which memory supersedes it, and which model made the vectors.
+The following data are not encrypted: the type of a memory, when it was stored and changed, the length of its body, the
+numbers of its vectors and topics, which memory supersedes it, and which model made the vectors.
 
-A release never changes a migration that an earlier release has: it adds one, with its own number, to SCHEMA.
-gnod/store/schema.py runs them.
+A release never changes a migration of an earlier release. It adds one, with a new number, to SCHEMA.
+gnod/store/schema.py runs the migrations.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _TABLES = """
         created_ms INTEGER NOT NULL
     ) STRICT;
 
-    -- Ids are never used twice: a vector that was left behind must not find another memory. `fingerprint`: a keyed
-    -- hash of the text, the same in each namespace, and there only once. `body`: text and topics, sealed. A memory
-    -- is superseded by at most one other, which may supersede several.
+    -- Ids are never reused, because a vector that was left behind must not find another memory. `fingerprint`: a keyed
+    -- hash of the text. It is the same in each namespace, and unique in it. `body`: text and topics, sealed. At most
+    -- one other memory supersedes a memory; that one may supersede several.
     CREATE TABLE memories (
         id INTEGER PRIMARY KEY AUTOINCREMENT,
         name TEXT NOT NULL UNIQUE,

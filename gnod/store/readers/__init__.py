@@ -1,4 +1,4 @@
-"""Processes that read the database for the daemon while many clients search: the process, and the daemon's side of it.
+"""Run processes that read the database for the daemon while many clients search.
 
-What they compute is a function of another module, which they are told.
+A request names a function of another module, which the process runs.
 """

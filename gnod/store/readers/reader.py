@@ -1,8 +1,8 @@
-"""A reader process, `python -m gnod.store.readers.reader`: reads the database for the daemon, one piece of work at a
-time.
+"""Run a reader process (`python -m gnod.store.readers.reader`). It reads the database for the daemon, one piece of work
+at a time.
 
-It trusts the daemon, which sends functions of its own modules with their arguments. It answers with JSON for the
-client, or with nothing: then the daemon does the work itself, and finds out what is wrong.
+The process trusts the daemon, which sends functions of its own modules with their arguments. It answers with JSON for
+the client, or with nothing. If the answer is empty, the daemon does the work itself and finds the error.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
 def main(arguments: list[str]) -> int:
-    """Serve the socket `FD` with the database `PATH` as long as `PARENT` lives; `MODULE` has the functions."""
+    """Serve the socket `FD` with the database `PATH` as long as `PARENT` lives. `MODULE` has the functions."""
     descriptor, path, module, parent = int(arguments[0]), Path(arguments[1]), arguments[2], int(arguments[3])
     with socket.socket(fileno=descriptor) as channel:
         set_up_child(parent)
@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
 
 
 class _Reader:
-    """Works on a thread of its own, so that a cancellation can interrupt it."""
+    """Works on its own thread, so that a cancellation can interrupt the work."""
 
     def __init__(self, channel: socket.socket, connection: Connection) -> None:
         self._channel = channel

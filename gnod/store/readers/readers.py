@@ -1,8 +1,8 @@
-"""Reader processes: reads of many clients at once use more processors than Python's threads can (docs/adr/0054).
+"""Run reader processes. They let many clients use more processors than Python's threads can (docs/adr/0054).
 
-The daemon reads for a single client itself. Processes start while requests wait, and end when they have been idle.
-While there are some, they do all reads of many clients, since a read in the daemon would hold up its event loop, which
-feeds them. The daemon does what they cannot do, so a crash costs time but no answer.
+The daemon reads for a single client itself. Processes start while requests wait, and end after they have been idle.
+While processes exist, they do all reads of many clients, because a read in the daemon would block its event loop, which
+feeds them. The daemon does the reads that they cannot do, so a crash costs time but no answer.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from gnod.store.connection import Connection
 from gnod.store.database import Database
 from gnod.store.readers import reader
 
-# Start a process when this many requests wait. A start takes as long as 30 searches.
+# Start a process when this many requests are waiting. A start takes as long as 30 searches.
 WORTH_A_START = 4
 IDLE_S = 60.0
-# The daemon does a read itself when it has waited this long for a process. Nearly all reads are faster.
+# After this time without a free process, the daemon does the read itself. Nearly all reads are faster.
 _PATIENCE_S = 0.1
 _START_LIMIT_S = 60.0
-# Seconds to wait after a start that failed.
+# Seconds to wait after a failed start.
 _REST_S = 60.0
 # A reader needs only one thread and few arenas.
 _ENVIRONMENT = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MALLOC_ARENA_MAX": "2"}
@@ -36,20 +36,20 @@ _REPLIES: msgspec.msgpack.Decoder[reader.Reply] = msgspec.msgpack.Decoder(reader
 
 T = TypeVar("T")
 Attempt = tuple[Callable[..., object], tuple[object, ...]]
-"""A function and its arguments besides the connection."""
+"""A function, and its arguments after the connection."""
 _log = logging.getLogger(__name__)
 
 
 class Readers:
-    """Up to `most` processes that read `database`; with 0, its threads do all. `module` has the functions that they
-    run. They end after `idle_s` without work."""
+    """Up to `most` processes that read `database`. If `most` is 0, threads do all reads. `module` has the functions
+    that the processes run. A process ends after `idle_s` without work."""
 
     def __init__(self, database: Database, most: int, module: str, *, idle_s: float = IDLE_S) -> None:
         self._database = database
         self._most = most
         self._module = module
         self._idle_s = idle_s
-        # One turn more than there are processes: the next read follows at once, and slow reads do not delay the others.
+        # One turn more than processes, so that the next read follows at once, and slow reads do not delay the others.
         self._turns = Turns(most + 1)
         self._here = 0
         self._processes: set[_ReaderProcess] = set()
@@ -63,9 +63,9 @@ class Readers:
     async def run(
         self, attempt: Attempt, prepare: Callable[[Connection], tuple[object, ...]], work: Callable[..., T]
     ) -> T | msgspec.Raw:
-        """Return `work(connection, *prepare(connection))`, or that as JSON. For many clients, a process tries `attempt`
-        first, which returns the same, or None where it cannot without what `prepare` finds out. That runs in the
-        daemon. `work` and the function of `attempt` must be of a module, and their arguments data."""
+        """Return `work(connection, *prepare(connection))`, or this result as JSON. For many clients, a process first
+        tries `attempt`, which returns the same result, or None if it needs the result of `prepare`. `prepare` runs in
+        the daemon. `work` and the function of `attempt` must be module functions, and their arguments data."""
         if not self._most:
             return await self._database.read(lambda connection: work(connection, *prepare(connection)))
         async with self._turns:
@@ -97,7 +97,7 @@ class Readers:
             self._here -= 1
 
     async def _idle_process(self) -> _ReaderProcess | None:
-        """Return a process without work; None if there is none for a moment."""
+        """Wait briefly for a process without work, and return it, or None."""
         try:
             async with asyncio.timeout(_PATIENCE_S):
                 return await self._idle.get()
@@ -105,7 +105,7 @@ class Readers:
             return None
 
     async def _elsewhere(self, work: Callable[..., object], arguments: tuple[object, ...]) -> bytes | None:
-        """Return the result as JSON; None where a process has none, or no process is free for a moment."""
+        """Return the result as JSON, or None if the process has no result or no process is free in time."""
         if (chosen := await self._idle_process()) is None:
             return None
         task = asyncio.create_task(chosen.perform(pickle.dumps((work, arguments))))
@@ -134,7 +134,7 @@ class Readers:
             self._starting = asyncio.create_task(self._start())
 
     async def _start(self) -> None:
-        # Set it before the start: a process that fails to start is not started again at once.
+        # Set this before the start, so that a failed start is not repeated at once.
         self._rests_until = _now() + _REST_S
         try:
             arguments = [str(self._database.path), self._module]
@@ -169,7 +169,7 @@ class Readers:
 
 
 class _ReaderProcess:
-    """One reader process. `is_usable`: it has answered everything so far."""
+    """One reader process. `is_usable`: it has answered all requests so far."""
 
     def __init__(self, child: ChildProcess) -> None:
         self.pid = child.pid
@@ -178,7 +178,7 @@ class _ReaderProcess:
         self._number = reader.READY
 
     async def ready(self) -> None:
-        """Wait until it has started; then it is usable, or not."""
+        """Wait until the process has started. Sets `is_usable`."""
         try:
             async with asyncio.timeout(_START_LIMIT_S):
                 await self._reply()
@@ -186,7 +186,7 @@ class _ReaderProcess:
             self.is_usable = False
 
     async def perform(self, work: bytes) -> bytes | None:
-        """Return what it answers; None if it cannot do the work."""
+        """Return the answer of the process, or None if it cannot do the work."""
         self._number += 1
         try:
             await self._child.send(frames.encode((self._number, work)))
@@ -196,7 +196,7 @@ class _ReaderProcess:
         return await self._reply()
 
     def interrupt(self) -> None:
-        """Cancel what it does. It still answers."""
+        """Cancel the current work. The process still answers."""
         if not self._child.writer.is_closing():
             self._child.writer.write(frames.encode((self._number, b"")))
 

@@ -1,5 +1,5 @@
-"""One module for each table: its rows as they are read and written.
+"""Read and write the rows of tables. Each table has one module.
 
-What changes several tables in one step is in `gnod.store.documents`. Tables with an index of their own are in
+`gnod.store.documents` changes several tables in one step. Tables with an index of their own are in
 `gnod.store.keyword_index`, `gnod.store.vectors` and `gnod.store.links`.
 """

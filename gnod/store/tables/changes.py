@@ -1,12 +1,12 @@
-"""The last change of each path, ordered by a clock that never goes back.
+"""Read the last change of each path, ordered by a clock that never goes back.
 
-Triggers advance the clock in the transaction that changes a document or a failure, so a reader of all changes up to a
-clock has seen everything committed up to there, even after a crash. A path has one row, with its present state.
+Triggers advance the clock in the transaction that changes a document or a failure. A reader of all changes up to a
+clock has therefore seen everything committed up to it, even after a crash. A path has one row, with its current state.
 
-Rows of removed paths are deleted now and then, and the floor rises: a reader below it starts over.
+Rows of removed paths are deleted from time to time, and the floor rises. A reader below the floor starts over.
 
-A power cut may lose the last commits, and a restored backup many. A reader that saw them has a clock that was never
-reached here, and must start over too. So each run of the daemon advances the clock beyond that of the run before.
+A power cut may lose the last commits, and a restored backup may lose many. A reader that saw them has a clock that this
+database never reached, and must also start over. So each run of the daemon advances the clock beyond the previous run.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ import msgspec
 from gnod.store.connection import Connection, json_list
 from gnod.store.tables.records import SKIP_KINDS
 
-# More changes than are ever lost at once, in case the system clock goes back.
+# The minimum leap, in case the system clock goes back. Fewer changes than this are lost at once.
 _LEAST_LEAP = 1_000_000
-# A reader that missed more starts of the daemon starts over.
+# Keep this many leaps. A reader that missed more starts of the daemon starts over.
 _KEPT_LEAPS = 100
 
 
 class Position(NamedTuple):
-    """How far a reader knows the changes. `floor`: the floor when the reader started over; nothing is missing since,
-    although clocks may be lower."""
+    """How far a reader has read the changes. `floor`: the floor when the reader started over. Nothing is missing since
+    then, although clocks may be lower."""
 
     clock: int
     floor: int = 0
 
 
 class IndexChange(NamedTuple):
-    """The present state of a path that changed at `clock`: with a `kind` it failed, else with a `docid` it is indexed,
-    else it is removed. With both, the version before the failure is indexed."""
+    """The current state of a path that changed at `clock`. It failed if it has a `kind`; otherwise, it is indexed if it
+    has a `docid`, and removed if not. With both, the version before the failure is indexed."""
 
     clock: int
     collection: str
@@ -48,8 +48,8 @@ class IndexChange(NamedTuple):
 
 
 class ChangePage(NamedTuple):
-    """Changes in order. `position` is after them; `more` follow there. `is_reset`: the reader missed changes that were
-    deleted, so it starts over with this page."""
+    """Changes in order. `position` is the position after them; `more`: more changes follow there. `is_reset`: the
+    reader missed deleted changes, so it starts over with this page."""
 
     position: Position
     is_reset: bool
@@ -67,7 +67,7 @@ _NOW = (
 
 
 def leap(connection: Connection) -> None:
-    """Advance the clock beyond any earlier run: to the time in microseconds. To be called after opening the database,
+    """Advance the clock beyond any earlier run, to the time in microseconds. Call this after opening the database and
     before any other write."""
     last = present(connection).clock
     first = max(last + _LEAST_LEAP, time.time_ns() // 1000)
@@ -90,7 +90,7 @@ def present(connection: Connection) -> Position:
 def catch_up(connection: Connection, position: Position) -> Position:
     """Return the same position, or the beginning if changes after it were deleted.
 
-    A future clock comes from another database, and a clock inside a leap from lost commits.
+    A clock in the future comes from another database; a clock inside a leap comes from lost commits.
     """
     floor = int(connection.execute("SELECT clock FROM changes_floor").get)
     has_missed = (
@@ -102,7 +102,7 @@ def catch_up(connection: Connection, position: Position) -> Position:
 
 
 def read(connection: Connection, position: Position, collections: Collection[str], limit: int) -> ChangePage:
-    """Return what changed after `position` in these collections (all when empty), at most `limit` paths."""
+    """Return at most `limit` paths that changed after `position` in these collections (all if empty)."""
     begin = catch_up(connection, position)
     rows = connection.execute(
         f"SELECT h.clock, h.collection, h.path, d.docid, d.title, e.kind, e.message FROM changes h {_NOW}"

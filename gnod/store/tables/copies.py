@@ -1,4 +1,4 @@
-"""Copies: documents whose files have the same bytes. Results show one of them, which names the others."""
+"""Find copies: documents whose files have the same bytes. Results show one copy, which names the others."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from gnod.store.tables.filters import Filters
 
 
 class CopyGroup(NamedTuple):
-    """A document that has or had copies. `order`: if copies are equally good, the lowest one is shown, which has the
-    shortest path. `mirror_hash`: equal bytes may have different texts, such as those of a `.txt` and a `.md`."""
+    """A document that has or had copies. `order`: of equally good copies, the one with the lowest `order` is shown,
+    which has the shortest path. `mirror_hash`: equal bytes may have different texts, for example in a `.txt` and a
+    `.md`."""
 
     source_hash: str
     order: tuple[int, str, str]
@@ -39,7 +40,7 @@ def exist(connection: Connection) -> bool:
 
 @by_id
 def among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]:
-    """Return those of the documents that may have copies."""
+    """Return the documents that may have copies."""
     if not exist(connection):
         return {}
     rows = connection.execute(
@@ -53,8 +54,8 @@ def among(connection: Connection, ids: Collection[int]) -> dict[int, CopyGroup]:
 
 @by_id
 def others(connection: Connection, ids: Collection[int], filters: Filters) -> dict[int, list[CopyPath]]:
-    """Return, for each document that has copies that pass the filters, these copies: those with the shortest path
-    first."""
+    """Return the copies of each document that pass the filters, shortest path first. Documents without such copies are
+    left out."""
     if not exist(connection):
         return {}
     where, values = filters.condition()

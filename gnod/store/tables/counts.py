@@ -1,4 +1,4 @@
-"""How much each collection has, how much text is to be embedded, and how many files changed over time."""
+"""Count the contents of each collection, the text to embed, and the files that changed over time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gnod.store.connection import Connection
 from gnod.store.tables.documents import count_by_language
 from gnod.store.tables.failures import FAILED
 
-# The beginnings of texts for `extent`.
+# `extent` returns at most this many beginnings of texts.
 _SAMPLES = 200
 _SAMPLE_CHARACTERS = 500
 _ACTIVITY = (
@@ -28,8 +28,8 @@ SELECT = (
 
 
 class CollectionCounts(NamedTuple):
-    """The numbers of a collection in the index. `documents` include those inside other files (archives, mailboxes);
-    `files` do not. `chunks`: equal ones of several documents count each time."""
+    """The size of a collection in the index. `documents` include members (of archives, mailboxes); `files` do not. A
+    chunk that several documents share counts once for each."""
 
     documents: int = 0
     files: int = 0
@@ -37,8 +37,8 @@ class CollectionCounts(NamedTuple):
 
 
 class Extent(NamedTuple):
-    """`languages`: documents of each, by ISO 639-1 code. `samples`: beginnings of documents whose language is not
-    known."""
+    """`languages`: the number of documents by ISO 639-1 code. `samples`: beginnings of documents whose language is
+    unknown."""
 
     documents: int
     chunks: int
@@ -48,7 +48,7 @@ class Extent(NamedTuple):
 
 
 class Activity(NamedTuple):
-    """The files that changed from `start` on, in seconds since 1970."""
+    """The number of files that changed in a bucket, which begins at `start` (seconds since 1970)."""
 
     start: float
     indexed: int
@@ -57,7 +57,7 @@ class Activity(NamedTuple):
 
 
 def of_collections(connection: Connection) -> dict[str, CollectionCounts]:
-    """Return the counts of each collection, by its name: from one index, so 200,000 documents take some 20 ms."""
+    """Return the counts by name of the collection. They come from one index: 200,000 documents take about 20 ms."""
     rows = connection.execute(SELECT)
     return {str(name): CollectionCounts(*numbers) for name, *numbers in rows}
 
@@ -86,7 +86,7 @@ def extent(connection: Connection) -> Extent:
 
 
 def activity(connection: Connection, now: float, count: int, bucket_s: int) -> list[Activity]:
-    """Return the last `count` buckets, of which the last one is not over yet. They begin at multiples of `bucket_s`."""
+    """Return the last `count` buckets; the last one is not complete yet. Buckets begin at multiples of `bucket_s`."""
     last = int(now // bucket_s)
     first = last - count + 1
     values = {"bucket": float(bucket_s), "since": float(first * bucket_s)}

@@ -1,4 +1,4 @@
-"""What documents of source code define: functions, classes, methods. One row each, replaced with the document."""
+"""Store the definitions of source code: functions, classes, methods. Each has one row, replaced with the document."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def put(connection: Connection, document_id: int, definitions: Iterable[StoredDe
     connection.executemany(
         "INSERT INTO definitions VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            (document_id, seq, *msgspec.structs.astuple(each), each.name.casefold())
-            for seq, each in enumerate(definitions)
+            (document_id, seq, *msgspec.structs.astuple(definition), definition.name.casefold())
+            for seq, definition in enumerate(definitions)
         ),
     )
 
@@ -34,13 +34,13 @@ def remove(connection: Connection, document_id: int) -> None:
 
 
 def around(connection: Connection, document_id: int, line: int) -> StoredDefinition | None:
-    """Return the innermost definition that a line of the canonical text is in, with the comments above it."""
+    """Return the innermost definition that contains a line of the canonical text. Comments above it belong to it."""
     where = "document_id = ?1 AND first_line <= ?2 AND end_line >= ?2 ORDER BY end_line - first_line, seq DESC LIMIT 1"
     return next((place.definition for place in _select(connection, where, (document_id, line))), None)
 
 
 def of_document(connection: Connection, document_id: int, limit: int) -> list[StoredDefinition]:
-    """Return the definitions of a document in their order; empty if there are more than `limit`."""
+    """Return the definitions of a document in order, or none if there are more than `limit`."""
     found = all_of(connection, document_id, limit + 1)
     return found if len(found) <= limit else []
 
@@ -51,7 +51,7 @@ def all_of(connection: Connection, document_id: int, limit: int = -1) -> list[St
 
 
 def named(connection: Connection, name: str, part: str, limit: int) -> list[DefinitionSite]:
-    """Return definitions with this name, and then some whose name contains `part`; both in lower case."""
+    """Return definitions with this name, then some whose name contains `part`. Pass both in lower case."""
     exact = list(_select(connection, "folded = ? LIMIT ?", (name, limit)))
     # The index on names is much smaller than the table.
     longer = (

@@ -1,4 +1,4 @@
-"""Documents and their texts, as they are read (how they are stored: gnod.store.documents.writing).
+"""Read documents and their texts (gnod.store.documents.writing stores them).
 
 A removed document keeps one row (`active = 0`), for `why`.
 """
@@ -24,13 +24,13 @@ from gnod.types import LineMap, format_uri
 # This many letters are enough to determine the script of a text.
 _SAMPLE_CHARACTERS = 200
 DOCID_DIGITS = 8
-# Longer texts are read one at a time, because a thousand of them would not fit into memory.
+# Longer texts are read one at a time, because a thousand of them would not fit in memory.
 SHORT_BYTES = 32 << 10
 _NO_TAGS = "[]"
 
 
 class KnownFile(msgspec.Struct, frozen=True, gc=False):
-    """What decides whether a file must be read again. `has_scans`: some of its pages have no text of their own.
+    """The data that decide whether a file must be read again. `has_scans`: some of its pages have no text of their own.
     `is_log`: its document is the first part of a log."""
 
     stat: FileStat
@@ -45,9 +45,9 @@ class KnownFile(msgspec.Struct, frozen=True, gc=False):
 
 
 class DocumentRow(NamedTuple):
-    """One row, with its collection's name and folder. `dated` and `indexed_at` in seconds since 1970; `dated_by`: the
-    name in the metadata that has the date; None: the file's time. `container`: the
-    path of the file on disk that the document is in; None for a file itself."""
+    """One row, with the name and folder of its collection. `dated` and `indexed_at` are seconds since 1970. `dated_by`:
+    the metadata field with the date; None if the date is the file's time. `container`: the path of the file on disk
+    that contains the document; None if the document is a file itself."""
 
     id: int
     collection: str
@@ -92,7 +92,7 @@ class DocumentRow(NamedTuple):
         return locations.decoded(self.locations_json)
 
     def location_of(self, line: int) -> SourceLocation | None:
-        """Return where a line of the canonical text is in the source; None for sources with lines."""
+        """Return the location of a line of the canonical text in the source, or None for sources with lines."""
         return located.at(line) if self.locations_json and (located := self.locations) else None
 
     @property
@@ -105,13 +105,13 @@ class DocumentRow(NamedTuple):
 
 
 class Columns(NamedTuple):
-    """What a hit shows of its document: fields of the same names on the wire."""
+    """The columns of its document that a hit shows, under the same names as on the wire."""
 
     tags: Sequence[str] = ()
 
 
 class Shown(NamedTuple):
-    """`text` is None where it is long. `is_code`: it has definitions."""
+    """`text` is None if it is long. `is_code`: the document has definitions."""
 
     columns: Columns
     is_code: bool
@@ -127,9 +127,9 @@ _FROM = "FROM documents d JOIN collections c ON c.id = d.collection_id"
 
 
 def _at_or_below(column: str, path: str) -> str:
-    """Return the condition for a path and what is below it."""
-    # "0" is the character after "/", so the last range contains exactly what is below a folder. The first one is for
-    # the index: of a table without rowids, SQLite searches none for an OR.
+    """Return the condition for a path and everything below it."""
+    # "0" is the character after "/", so the last range contains exactly the paths below a folder. The first range lets
+    # SQLite use an index: for an OR, it searches no index of a table without rowids.
     below = f"{column} >= {path} || '/'"
     return f"({column} >= {path} AND {column} < {path} || '0' AND ({column} = {path} OR {below}))"
 
@@ -148,7 +148,7 @@ _SPELLINGS = f"""
 
 
 def has_members(connection: Connection, collection_id: int, path: str) -> bool:
-    """Tell whether the index has files in this one."""
+    """Tell whether the index has members of this file."""
     found = connection.execute(
         "SELECT 1 FROM documents WHERE collection_id = ? AND container = ? LIMIT 1", (collection_id, path)
     )
@@ -156,7 +156,7 @@ def has_members(connection: Connection, collection_id: int, path: str) -> bool:
 
 
 def known_members(connection: Connection, collection_id: int, containers: Collection[str]) -> dict[str, dict[str, str]]:
-    """Return the documents of the files in others: by container, path to hash; "" where it must be read again."""
+    """Return the hashes of members by container and path. The hash is "" if the member must be read again."""
     rows = connection.execute(
         "SELECT d.container, d.path, CASE WHEN d.mtime_ns >= 0 THEN d.source_hash ELSE '' END FROM json_each(?2) wanted"
         " CROSS JOIN documents d ON d.collection_id = ?1 AND d.container = wanted.value AND d.container IS NOT NULL"
@@ -170,13 +170,13 @@ def known_members(connection: Connection, collection_id: int, containers: Collec
 
 
 def unread_members(connection: Connection, container: DocumentRow) -> list[DocumentRow]:
-    """Return the documents of the files inside another one if a part of them is not indexed."""
+    """Return the members of a container that are indexed only in part."""
     where = "WHERE c.name = ? AND d.container = ? AND d.active AND d.unread IS NOT NULL ORDER BY d.path"
     return list(_select(connection, where, (container.collection, container.path)))
 
 
 def is_file(connection: Connection, collection_id: int, path: str) -> bool:
-    """Tell whether a path is that of a file on disk, not of one in another."""
+    """Tell whether a path names an indexed file on disk, not a member."""
     found = connection.execute(
         "SELECT 1 FROM documents WHERE collection_id = ? AND path = ? AND active AND container IS NULL",
         (collection_id, path),
@@ -187,8 +187,8 @@ def is_file(connection: Connection, collection_id: int, path: str) -> bool:
 def stats(
     connection: Connection, collection_id: int, under: Collection[str] | Between = ALL_PATHS
 ) -> Iterator[tuple[str, FileStat]]:
-    """Yield the files that are indexed of a collection: those in a range, or these paths and what lies below them,
-    perhaps twice."""
+    """Yield the indexed files of a collection: the files in a range, or these paths and everything below them. A file
+    may come twice."""
     select = (
         "SELECT path, size, mtime_ns, inode, ctime_ns FROM documents"
         " WHERE collection_id = ?1 AND active AND container IS NULL"
@@ -199,7 +199,7 @@ def stats(
 
 
 def known_files(connection: Connection, collection_id: int, paths: Collection[str]) -> dict[str, KnownFile]:
-    """Return those of the files that are indexed."""
+    """Return the indexed files among `paths`."""
     rows = connection.execute(
         "SELECT d.path, size, mtime_ns, inode, ctime_ns, source_hash, reader IS NOT NULL, log IS NOT NULL"
         " FROM json_each(?2) wanted"
@@ -214,7 +214,7 @@ def known_files(connection: Connection, collection_id: int, paths: Collection[st
 
 
 def log_parts(connection: Connection, collection_id: int, path: str) -> list[LogPart]:
-    """Return the parts of a log that are indexed, in order; none if they must be read again."""
+    """Return the indexed parts of a log in order; empty if they must be read again."""
     rows = connection.execute(
         "SELECT source_hash, log FROM documents WHERE collection_id = ?1 AND (path = ?2 OR container = ?2)"
         " AND active AND log IS NOT NULL AND mtime_ns >= 0",
@@ -225,7 +225,7 @@ def log_parts(connection: Connection, collection_id: int, path: str) -> list[Log
 
 
 def by_path(connection: Connection, collection: str, path: str, *, active: bool = True) -> DocumentRow | None:
-    """Return the document of that path, in any composition; with `active=False` also one that was removed."""
+    """Return the document of a path in any Unicode composition. `active=False` includes removed documents."""
     where = "WHERE c.name = ? AND d.path = ? AND d.active >= ?"
     found = next(_select(connection, where, (collection, path, int(active))), None)
     composed = path if found else _composed(connection, collection, path)
@@ -254,7 +254,7 @@ def by_ids(connection: Connection, ids: Collection[int]) -> dict[int, DocumentRo
 
 @by_id
 def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, str, str | None, str]]:
-    """Return the docid, collection and language of documents; if the language is unknown, the first characters."""
+    """Return (docid, collection, language, text) of documents. `text` is the beginning if the language is unknown."""
     rows = connection.execute(
         "SELECT d.id, d.docid, c.name, d.language, CASE WHEN d.language IS NULL THEN"
         " (SELECT substr(markdown, 1, ?2) FROM content WHERE mirror_hash = d.mirror_hash) END"
@@ -266,8 +266,8 @@ def facts(connection: Connection, ids: Collection[int]) -> dict[int, tuple[str, 
 
 
 def shown(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
-    """Return what a result shows of its documents, for all of them in one statement."""
-    # Texts are unpacked here. As a column of the view `content`, each one would also cost a call by SQLite.
+    """Return the data of all documents of a result in one statement."""
+    # Unpack the texts here: as a column of the view `content`, each text would also cost a call by SQLite.
     rows = connection.execute(
         "SELECT d.id,"
         " (SELECT json_group_array(written) FROM"
@@ -284,13 +284,13 @@ def shown(connection: Connection, ids: Collection[int]) -> dict[int, Shown]:
 
 
 def passing(connection: Connection, ids: Collection[int], filters: Filters) -> set[int]:
-    """Return those of the documents that pass the filters."""
+    """Return the documents that pass the filters."""
     where, values = filters.condition().with_ids(ids)
     return {id_ for (id_,) in connection.execute(f"SELECT d.id FROM documents d WHERE {where}", values)}
 
 
 def under(connection: Connection, collection: str | None, prefix: str, limit: int, offset: int) -> list[DocumentRow]:
-    """Return active documents in order of collection and path: those whose path is `prefix` or below it."""
+    """Return the active documents at or below the path `prefix`, in order of collection and path."""
     where, values = in_scope(connection, collection, prefix)
     select = f"WHERE d.active{where} ORDER BY c.name, d.path LIMIT ? OFFSET ?"
     return list(_select(connection, select, (*values, limit, offset)))
@@ -330,12 +330,12 @@ def count_chunks(connection: Connection, mirror_hash: str) -> int:
 
 
 def distinct_languages(connection: Connection) -> list[str | None]:
-    """Return the languages of the active documents; None where one is not known."""
+    """Return the languages of the active documents. None: the language is unknown."""
     return [language for (language,) in connection.execute("SELECT DISTINCT language FROM documents WHERE active")]
 
 
 def count_by_language(connection: Connection) -> dict[str | None, int]:
-    """Return the number of active documents in each language, most first; None where it is not known."""
+    """Return the number of active documents in each language, largest first. None: the language is unknown."""
     rows = connection.execute(
         "SELECT language, count(*) AS n FROM documents WHERE active GROUP BY 1 ORDER BY n DESC, 1"
     )
@@ -343,8 +343,8 @@ def count_by_language(connection: Connection) -> dict[str | None, int]:
 
 
 def spellings(connection: Connection, collection_id: int, paths: Iterable[str]) -> set[str]:
-    """Return how else the files of a collection, indexed or not, spell these paths, or those of folders: equal but for
-    case and composition."""
+    """Return the other spellings of these paths of files or folders in a collection: equal except for case and
+    composition. The files need not be indexed."""
     found = set()
     for path in paths:
         name, depth = folded(path), path.count("/") + 1
@@ -357,7 +357,8 @@ def spellings(connection: Connection, collection_id: int, paths: Iterable[str]) 
 def rows_under(
     connection: Connection, select: str, column: str, collection_id: int, under: Collection[str] | Between
 ) -> Iterator[tuple[Any, ...]]:
-    """Yield the rows of `select` in collection `?1`: in a range of paths, or of these paths and everything below."""
+    """Yield the rows of `select` in collection `?1`: in a range of paths, or at these paths and everything below
+    them."""
     if isinstance(under, Between):
         ends = [(operator, path) for operator, path in ((">", under.after), ("<=", under.last)) if path is not None]
         select += "".join(f" AND {column} {operator} ?" for operator, _ in ends)
@@ -383,7 +384,7 @@ def _tags(written: str) -> list[str]:
 
 
 def in_scope(connection: Connection, collection: str | None, prefix: str) -> tuple[str, tuple[object, ...]]:
-    """Return the condition for documents `d` of collections `c` below a folder (of a collection), or all."""
+    """Return the condition for documents `d` of collections `c` at or below a folder. None: all collections."""
     if collection is None:
         return "", ()
     prefix = prefix.rstrip("/")
@@ -394,9 +395,9 @@ def in_scope(connection: Connection, collection: str | None, prefix: str) -> tup
 
 
 def _composed(connection: Connection, collection: str, path: str) -> str:
-    """Return a path, or that of a folder, in the composition that its documents have."""
+    """Return the path of a file or folder in the composition that its documents have."""
     has = f"EXISTS (SELECT 1 FROM documents WHERE collection_id = c.id AND active AND {_at_or_below('path', '?2')})"
     for id_, is_exact in connection.execute(f"SELECT id, {has} FROM collections c WHERE name = ?1", (collection, path)):
         others = () if is_exact else sorted(spellings(connection, id_, [path]))
-        return next((each for each in others if normalize("NFC", each) == normalize("NFC", path)), path)
+        return next((other for other in others if normalize("NFC", other) == normalize("NFC", path)), path)
     return path

@@ -1,8 +1,8 @@
-"""Record what was sent to other programs and machines: the numbers of requests and bytes, by address, role and
+"""Record how much was sent to other programs and machines: the numbers of requests and bytes by address, role and
 collection, but no text.
 
-A database of its own, so that it outlives the index. It is written before the bytes leave, and survives a kill of the
-daemon. Several processes may use it. Must not depend on the config.
+The journal has its own database, so that it outlives the index. It is written before the bytes leave, and survives a
+kill of the daemon. Several processes may use it. Must not depend on the config.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ import apsw
 from gnod.errors import Refused, StorageFailed
 from gnod.private import private_file, private_folder
 
-# Keep this many lines, one for each address, role and collection. The least recently used ones are deleted.
+# Keep this many lines (one for each address, role and collection). The least recently used lines are deleted.
 MOST = 10_000
-# Lines are deleted after this many were written.
+# Delete surplus lines after this many writes.
 _PRUNED_AFTER = 1_000
 _BUSY_MS = 2_000
 _SCHEMA = """
@@ -47,7 +47,7 @@ DELETE FROM sent WHERE (address, role, collection) IN (
     SELECT address, role, collection FROM sent ORDER BY last DESC LIMIT -1 OFFSET ?)
 """
 _ALL = "SELECT address, role, collection, requests, bytes, first, last FROM sent ORDER BY address, role, collection"
-# The line of all collections together, where a request for several counts once.
+# The line for all collections together. A request for several collections counts once.
 TOGETHER = ""
 
 
@@ -68,7 +68,7 @@ class SentBytes(NamedTuple):
 
 
 class EgressJournal:
-    """May be used in any thread. The file is made with the first line."""
+    """Thread-safe. The file is created with the first line."""
 
     def __init__(self, path: Path, *, most: int = MOST, pruned_after: int = _PRUNED_AFTER) -> None:
         self._path = path
@@ -79,12 +79,16 @@ class EgressJournal:
         self._connection: apsw.Connection | None = None
 
     def note(self, address: str, role: str, collections: Sequence[str], *, requests: int, size: int) -> None:
-        """Add what is about to be sent. Raises StorageFailed."""
+        """Add requests that are about to be sent. Raises StorageFailed."""
         now = time.time()
-        self._run(partial(self._add, [(address, role, each, requests, size, now) for each in (TOGETHER, *collections)]))
+        self._run(
+            partial(
+                self._add, [(address, role, collection, requests, size, now) for collection in (TOGETHER, *collections)]
+            )
+        )
 
     def lines(self) -> list[SentBytes]:
-        """Return what was sent, by address, role and collection. Raises StorageFailed."""
+        """Return all lines in order of address, role and collection. Raises StorageFailed."""
         if not self._path.exists():
             return []
         return self._run(lambda connection: [SentBytes(*row) for row in connection.execute(_ALL)])
@@ -119,7 +123,7 @@ class EgressJournal:
         return self._connection
 
     def _set_aside(self) -> None:
-        """Rename a damaged file; a new one begins."""
+        """Rename a damaged file. The next write creates a new one."""
         _log.error("egress.journal_damaged", extra={"fields": {"path": str(self._path)}})
         if self._connection is not None:
             self._connection.close()

@@ -1,4 +1,4 @@
-"""Files that could not be indexed, or only in part."""
+"""Record the files that could not be indexed, or only in part."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from gnod.store.tables.records import ALL_PATHS, SKIP_KINDS, Between, FileStat
 
 
 class FailedFile(msgspec.Struct, frozen=True, gc=False):
-    """One row. While the file's `stat` is unchanged, it is not tried again. `acknowledged`: the user knows it."""
+    """One row. The file is not tried again while its `stat` is unchanged. `acknowledged`: the user knows the
+    failure."""
 
     collection: str
     path: str
@@ -36,7 +37,7 @@ _SELECT = (
 )
 _SKIPPED = ", ".join(repr(kind) for kind in sorted(SKIP_KINDS))
 FAILED = f"kind NOT IN ({_SKIPPED})"
-# What is not read of documents. `part.value` is a records.Unread.
+# The parts of documents that are not read. `part.value` is a records.Unread.
 _PARTS = (
     "FROM documents d INDEXED BY documents_in_part JOIN collections c ON c.id = d.collection_id"
     " JOIN json_each(d.unread) part WHERE d.active AND d.unread IS NOT NULL"
@@ -55,7 +56,7 @@ def note(
     stat: FileStat | None,
     now: float,
 ) -> None:
-    """Record a failure; the same kind again increments its count."""
+    """Record a failure. A repeated failure of the same kind increments its count."""
     of_file = msgspec.structs.astuple(stat) if stat else (None,) * 4
     connection.execute(
         "INSERT INTO ingest_errors VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7, 1, ?8, ?9, ?10, ?11, 0)"
@@ -80,13 +81,13 @@ def forget(connection: Connection, collection_id: int, paths: Iterable[str]) -> 
 def of_collection(
     connection: Connection, collection_id: int, under: Collection[str] | Between = ALL_PATHS
 ) -> dict[str, FailedFile]:
-    """Return the failures of a collection by path: those in a range, or of these paths and what lies below them."""
+    """Return the failures of a collection by path: in a range, or at these paths and everything below them."""
     rows = rows_under(connection, f"{_SELECT} WHERE e.collection_id = ?1", "e.path", collection_id, under)
     return {failed.path: failed for failed in map(_failed_file, rows)}
 
 
 def files_named(connection: Connection, collection_id: int, name: str) -> list[str]:
-    """Return the files of a collection, indexed or not, that may have a name: only ASCII letters are compared."""
+    """Return the files of a collection, indexed or not, that may have this name. Only ASCII letters are compared."""
     escaped = re.sub(r"([%_\\])", r"\\\1", unicodedata.normalize("NFC", name))
     likely = re.sub(r"[^\0-\x7f]+", "%", escaped)
     where = "collection_id = ?1 AND (path LIKE ?2 ESCAPE '\\' OR path LIKE '%/' || ?2 ESCAPE '\\')"
@@ -105,8 +106,8 @@ def listed(connection: Connection, limit: int) -> list[FailedFile]:
 
 
 def skipped(connection: Connection, collection: str | None, limit: int, offset: int) -> tuple[list[FailedFile], int]:
-    """Return what is not read of one collection or of all, by kind and path; and how many entries there are: skipped
-    files, and parts of documents, with the stages `part` and `member` (a file inside another one)."""
+    """Return a page of skipped files and unread parts of documents, and their total number. None: all collections.
+    Parts have the stages `part` and `member` (a file inside the document)."""
     chosen = "(?1 IS NULL OR c.name = ?1)"
     unread = (
         f"{_SELECT} WHERE kind IN ({_SKIPPED}) AND {chosen} UNION ALL SELECT c.name,"
@@ -120,15 +121,15 @@ def skipped(connection: Connection, collection: str | None, limit: int, offset: 
 
 
 def acknowledge(connection: Connection, collections: list[str], kinds: list[str]) -> int:
-    """Note that the user knows these failures (of all kinds if there are none), until the files change. Returns how
-    many were new."""
+    """Mark these failures as known to the user until the files change. Empty `kinds` means all kinds. Returns how many
+    were newly marked."""
     where, values = _chosen(collections, kinds)
     connection.execute(f"UPDATE ingest_errors SET acknowledged = 1 WHERE NOT acknowledged AND {where}", values)
     return connection.changes()
 
 
 def try_again(connection: Connection, collections: list[str], kinds: list[str]) -> int:
-    """Make the next sync read these files again, although they are unchanged. Returns how many they are."""
+    """Make the next sync read these files again, although they are unchanged. Returns the number of files."""
     where, values = _chosen(collections, kinds)
     forgotten = "size = NULL, mtime_ns = NULL, inode = NULL, ctime_ns = NULL, acknowledged = 0"
     connection.execute(f"UPDATE ingest_errors SET {forgotten} WHERE {where}", values)
@@ -155,7 +156,7 @@ def acknowledged(connection: Connection) -> dict[str, int]:
 
 
 def by_kind(connection: Connection) -> dict[str, Counter[str]]:
-    """Return how many files of each collection failed, by kind; skipped files are among them."""
+    """Return how many files of each collection failed, by kind. Skipped files are included."""
     return _by_kind(
         connection,
         "SELECT c.name, e.kind, count(*) FROM ingest_errors e JOIN collections c ON c.id = e.collection_id"
@@ -164,8 +165,8 @@ def by_kind(connection: Connection) -> dict[str, Counter[str]]:
 
 
 def in_part(connection: Connection) -> dict[str, Counter[str]]:
-    """Return how many documents of each collection are read in part, by the kind of what is missing; `members`: files
-    inside them."""
+    """Return how many documents of each collection are read only in part, by the kind of the missing parts. `members`:
+    members of the document are missing."""
     return _by_kind(
         connection,
         f"SELECT c.name, iif({_IS_MEMBER}, 'members', part.value ->> 1), count(DISTINCT d.id) {_PARTS} GROUP BY 1, 2",
@@ -180,7 +181,7 @@ def _by_kind(connection: Connection, select: str) -> dict[str, Counter[str]]:
 
 
 def count(connection: Connection, collections: list[str]) -> int:
-    """Return how many files of these collections failed, without those that are skipped or acknowledged."""
+    """Return how many files of these collections failed. Skipped and acknowledged files are not counted."""
     where, values = _chosen(collections, [])
     counted = "SELECT count(*) FROM ingest_errors INDEXED BY ingest_errors_failed WHERE NOT acknowledged"
     return int(connection.execute(f"{counted} AND {where}", values).get)

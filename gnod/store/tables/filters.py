@@ -1,4 +1,4 @@
-"""The filters of all searches, as a condition on the table of documents (alias `d`)."""
+"""Turn the filters of all searches into a condition on the table of documents (alias `d`)."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Condition(NamedTuple):
 
 
 class Filters(NamedTuple):
-    """Empty tuples and None mean no filter. `since` and `until` in seconds since 1970, inclusive. `excluded`: ids of
-    documents that are left out; evaluation needs it. `conditions`: those of the fields in the query."""
+    """Empty tuples and None mean no filter. `since` and `until` are in seconds since 1970, inclusive. `excluded`: ids
+    of documents to leave out, for evaluation. `conditions`: the conditions from fields in the query."""
 
     collections: tuple[str, ...] = ()
     tags_all: tuple[str, ...] = ()
@@ -79,8 +79,8 @@ class Filters(NamedTuple):
         if self.excluded:
             listed = json_list(sorted(self.excluded))
             add("d.id NOT IN (SELECT value FROM json_each(?))", listed)
-        for each in self.conditions:
-            add(each.where, *each.values)
+        for condition in self.conditions:
+            add(condition.where, *condition.values)
         return Condition(" AND ".join(conditions), tuple(values))
 
 

@@ -1,4 +1,4 @@
-"""What was learned of each collection (gnod/tuning): a factor for the odds of vectors against keywords."""
+"""Store what gnod/tuning learned about each collection: a factor for the odds of vectors against keywords."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from gnod.store.connection import Connection
 
 
 class Prior(NamedTuple):
-    """`vector_odds`: 1 is the default. `model`: the embedding model that served the collection when it had this many
-    `documents`. nDCG@10 over the `questions`: of each side, fused without the prior (`before`) and with it (`after`).
-    `measured_at` in seconds since 1970."""
+    """`vector_odds`: 1 is the default. `model`: the embedding model that served the collection when it had `documents`.
+    The measures are nDCG@10 over the `questions`: `keyword` and `vector` alone, fused without the prior (`before`) and
+    with it (`after`). `measured_at` is in seconds since 1970."""
 
     collection: str
     vector_odds: float
@@ -34,7 +34,7 @@ _FROM = "FROM collection_priors p JOIN collections c ON c.id = p.collection_id"
 
 
 def put(connection: Connection, prior: Prior) -> None:
-    """Store a prior; nothing happens if its collection was removed."""
+    """Store a prior. Does nothing if its collection was removed."""
     connection.execute(
         f"INSERT OR REPLACE INTO collection_priors (collection_id, {', '.join(Prior._fields[1:])})"
         f" SELECT id, {', '.join('?' * (len(Prior._fields) - 1))} FROM collections WHERE name = ?",
@@ -43,7 +43,7 @@ def put(connection: Connection, prior: Prior) -> None:
 
 
 def reset(connection: Connection, collection: str) -> bool:
-    """Forget what was learned of a collection. Returns whether there was something."""
+    """Delete the prior of a collection. Returns whether it had one."""
     connection.execute(
         "DELETE FROM collection_priors WHERE collection_id = (SELECT id FROM collections WHERE name = ?)", (collection,)
     )
@@ -51,12 +51,12 @@ def reset(connection: Connection, collection: str) -> bool:
 
 
 def all_priors(connection: Connection) -> list[Prior]:
-    """Return the priors by name of the collection."""
+    """Return the priors in order of the collection's name."""
     return [Prior(*row) for row in connection.execute(f"SELECT c.name, {_COLUMNS} {_FROM} ORDER BY c.name")]
 
 
 def odds(connection: Connection) -> dict[str, float]:
-    """Return the factors that apply: those learned with the model that serves the collection."""
+    """Return the factors that were learned with the model that now serves the collection. Others do not apply."""
     rows = connection.execute(
         f"SELECT c.name, p.vector_odds {_FROM} JOIN embedding_models m ON m.id = c.served_by AND m.uri = p.model"
     )

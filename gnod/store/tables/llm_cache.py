@@ -1,4 +1,4 @@
-"""Answers of language models, by the hash of everything that they depend on. Must not depend on models."""
+"""Cache answers of language models by the hash of everything that they depend on. Must not depend on models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def get(connection: Connection, key: str) -> str | None:
 
 
 def put(connection: Connection, key: str, value: str, now: float) -> None:
-    """Store the value; `now` in seconds since 1970. Beyond KEPT entries, the oldest are deleted."""
+    """Store the value. `now` is in seconds since 1970. Only the KEPT most recently used entries remain."""
     connection.execute(
         "INSERT INTO llm_cache (key, value, created, used) VALUES (?, ?, ?, ?)"
         " ON CONFLICT (key) DO UPDATE SET value = excluded.value, used = excluded.used",

@@ -1,4 +1,4 @@
-"""A document to be stored, as plain data. A converter worker sends it as msgpack."""
+"""Plain data of a document that will be stored. A converter worker sends it as msgpack."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 from gnod.locations import Locations
 
-# Kinds of failure that mean that a file is skipped.
+# A failure of one of these kinds means that the file is skipped.
 SKIP_KINDS = frozenset({"too_large", "binary", "unsupported", "empty", "needs_ocr", "not_downloaded"})
 
 
@@ -16,8 +16,8 @@ _FOLDED_NS = 2**50  # this is 13 days
 
 
 class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Distinguishes a changed file from an unchanged one without opening it. Programs can set `mtime_ns` back, but not
-    `ctime_ns`, when the kernel last noted a change; None: of what is not a file itself."""
+    """Distinguishes a changed file from an unchanged one without opening it. `ctime_ns` is the time at which the kernel
+    last noted a change. Programs can set `mtime_ns` back, but not `ctime_ns`. It is None for members."""
 
     size: int
     mtime_ns: int
@@ -26,16 +26,17 @@ class FileStat(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     @classmethod
     def of(cls, found: os.stat_result) -> FileStat:
-        """Make values fit SQLite's signed 64 bits: times before 1677 and after 2262, inodes that use all bits."""
+        """Make the values fit SQLite's signed 64 bits. Times before 1677 or after 2262 do not fit, nor do inodes that
+        use all bits."""
         return cls(found.st_size, _clamped(found.st_mtime_ns), _signed(found.st_ino), _clamped(found.st_ctime_ns))
 
     def looks_like(self, found: FileStat) -> bool:
-        """Tell whether size and time of modification are equal, which a program can arrange."""
+        """Tell whether size and modification time are equal. A program can set both."""
         return (self.size, self.mtime_ns) == (found.size, found.mtime_ns)
 
 
 class Between(msgspec.Struct, frozen=True):
-    """The paths after one and up to another, in the order of their code points; None: without this end."""
+    """The range of paths after `after`, up to and including `last`, in code point order. None: open at this end."""
 
     after: str | None = None
     last: str | None = None
@@ -45,9 +46,9 @@ ALL_PATHS = Between()
 
 
 class Chunk(msgspec.Struct, frozen=True, array_like=True):
-    """`markdown[start:end]` is the chunk; lines count from 1, `end_line` inclusive; `heading` is the path of
-    headings above it, joined by ` > `. `embed_hash` is the SHA-256 of own title, heading path and text, which is
-    what will be embedded; empty: the chunk has no words, and gets no vector."""
+    """`markdown[start:end]` is the chunk. Lines count from 1; `end_line` is inclusive. `heading` is the path of the
+    headings above it, joined by ` > `. `embed_hash` is the SHA-256 of what will be embedded: own title, heading path
+    and text. It is empty for a chunk without words, which gets no vector."""
 
     start: int
     end: int
@@ -58,7 +59,7 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Terms(msgspec.Struct, frozen=True, array_like=True):
-    """The analysed columns of the lexical index, each a space-separated stream of terms."""
+    """The analysed columns of the full-text index. Each is a space-separated stream of terms."""
 
     filepath: str
     title: str
@@ -66,8 +67,8 @@ class Terms(msgspec.Struct, frozen=True, array_like=True):
 
 
 class StoredDefinition(msgspec.Struct, frozen=True, array_like=True):
-    """A function, class, method, … of source code: `markdown[start:end]`, which begins in `line`; from `first_line` on
-    with the comments above it. `path`: the names of what it is in, joined by ` > `."""
+    """A function, class, method, … of source code: `markdown[start:end]`, which begins in `line`. The comments above it
+    begin in `first_line`. `path`: the names of the enclosing definitions, joined by ` > `."""
 
     start: int
     end: int
@@ -80,10 +81,10 @@ class StoredDefinition(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A link: `markdown[start:end]` shows it (empty: the Markdown does not have it), in `line` of the file where it is
-    text, otherwise of the Markdown. `kind`: its syntax; `target`: as written. `key`: the name that it looks for among
-    the names of documents, `reach`: the worst rank of a name that counts (see `link_names`); `key` is None for an
-    address outside the collection."""
+    """A link. `markdown[start:end]` shows it; the span is empty if the Markdown does not contain the link. `line`
+    counts in the file if that is text, otherwise in the Markdown. `kind`: its syntax. `target`: as written. `key`: the
+    name to look for among the names of documents; None for an address outside the collection. `reach`: the worst rank
+    of a name that counts (see `link_names`)."""
 
     kind: str
     target: str
@@ -96,8 +97,8 @@ class Link(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
-    """The pages of a document that have no text. `reader` recognises them; `pending`: those that it has not recognised
-    yet, `used`: how many texts of it are in the document. `note`: what is left out."""
+    """The pages of a document that have no text. `reader` recognises them. `pending`: pages that it has not recognised
+    yet. `used`: how many recognised texts the document contains. `note`: what is left out."""
 
     reader: str
     pending: list[int]
@@ -106,8 +107,8 @@ class ScanReport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RecognisedPage(msgspec.Struct, frozen=True, kw_only=True, tag="recognised_page"):
-    """What was recognised of a page. `boxes`: for each line that is not empty, its left, top, right and bottom in
-    1/10,000 of the page, in 16 bits each. `problem`: why the text could not be recognised."""
+    """The recognised text of a page. `boxes`: the left, top, right and bottom of each line that is not empty, in
+    1/10,000 of the page, 16 bits each. `problem`: why the text could not be recognised."""
 
     text: str
     confidence: float
@@ -116,7 +117,7 @@ class RecognisedPage(msgspec.Struct, frozen=True, kw_only=True, tag="recognised_
 
 
 class Unread(msgspec.Struct, frozen=True, array_like=True):
-    """A file inside another one that is not a document, and why. `name` is "" for a part of the file itself."""
+    """A member that is not a document, and the reason. `name` is "" for a part of the container itself."""
 
     name: str
     kind: str
@@ -124,7 +125,8 @@ class Unread(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LogMark(msgspec.Struct, frozen=True, array_like=True):
-    """The `number`-th part of a log, from 1: where it ends in the file, in bytes, and what its reader knows there."""
+    """The end of a part of a log. `number` counts the parts from 1; `end` is the offset in the file in bytes. The mark
+    also has the state of the reader at that point."""
 
     number: int
     end: int
@@ -132,18 +134,18 @@ class LogMark(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LogPart(msgspec.Struct, frozen=True, array_like=True):
-    """A part of a log that is indexed, with the hash of its bytes."""
+    """An indexed part of a log, with the hash of its bytes."""
 
     source_hash: str
     mark: LogMark
 
 
 class PreparedDocument(msgspec.Struct, frozen=True, kw_only=True, tag="prepared"):
-    """A document ready to be stored. `markdown` is canonical; `stat` is absent for a TextJob; `own_title` is what the
-    text says of itself, "" when nothing (docs/adr/0008-lines-and-shared-chunks.md). `locations` has lines of
-    `markdown`, for formats whose lines are not those of the file. `aliases` and `labels`: names of the
-    document and of places in it (see `link_names`). `unread`: what of the file is not indexed.
-    `log`: the document is a part of a log."""
+    """A document ready to be stored. `markdown` is canonical. `stat` is None for a TextJob. `own_title` is the title
+    inside the text, or "" (docs/adr/0008-lines-and-shared-chunks.md). `locations` refers to lines of `markdown`, for
+    formats whose lines are not those of the file. `aliases` and `labels`: names of the document and of places in it
+    (see `link_names`). `unread`: the parts of the file that are not indexed. `log`: set if the document is a part of a
+    log."""
 
     source_hash: str
     stat: FileStat | None
@@ -174,7 +176,7 @@ def _signed(number: int) -> int:
 
 
 def _clamped(time_ns: int) -> int:
-    """Return the nearest time that fits, less its remainder: two saves of a file in the year 9999 differ."""
+    """Return the nearest time that fits, less the remainder, so that two saves of a file in the year 9999 differ."""
     if -(2**63) <= time_ns < 2**63:
         return time_ns
     rest = time_ns % _FOLDED_NS

@@ -1,5 +1,5 @@
-"""Pages without text: which must be recognised, and what was. By the content of their file, so that a file that moves,
-or a copy, is not recognised again."""
+"""Store pages without text: which ones must be recognised, and the recognised texts. The key is the content of the
+file, so a moved file or a copy is not recognised again."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from gnod.store.connection import Connection, json_list
 from gnod.store.tables.records import RecognisedPage, ScanReport
 
 _PENDING, _DONE, _FAILED = 0, 1, 2
-# A document with many pages is indexed again when it has this many more, and twice as many.
+# A document is indexed again when it has this many more recognised pages, and at least twice as many as before.
 _PART = 20
 _USABLE = f"s.source_hash = d.source_hash AND s.reader = d.reader AND s.state = {_DONE} AND s.text <> ''"
 
 
 class ScannedPage(NamedTuple):
-    """A page to recognise, and one file that has it."""
+    """A page to recognise, and one file that contains it."""
 
     source_hash: str
     reader: str
@@ -27,7 +27,7 @@ class ScannedPage(NamedTuple):
 
 
 class ScanProgress(NamedTuple):
-    """The pages of one document, by state; `problems` of those that failed, by number. `note`: what is left out."""
+    """The pages of one document by state. `problems`: of failed pages, by page number. `note`: what is left out."""
 
     pending: int
     done: int
@@ -36,7 +36,7 @@ class ScanProgress(NamedTuple):
 
 
 def note(connection: Connection, source_hash: str, report: ScanReport) -> None:
-    """Remember the pages that are to be recognised."""
+    """Record the pages to recognise."""
     connection.executemany(
         "INSERT OR IGNORE INTO scanned_pages (source_hash, reader, page) VALUES (?, ?, ?)",
         ((source_hash, report.reader, page) for page in report.pending),
@@ -52,7 +52,7 @@ def failed(connection: Connection) -> int:
 
 
 def next_page(connection: Connection, except_of: Collection[str] = ()) -> ScannedPage | None:
-    """Return a pending page. The pages of one file come one after the other. `except_of`: hashes of files to leave
+    """Return a pending page. All pages of one file come before those of the next. `except_of`: hashes of files to leave
     out."""
     row = connection.execute(
         "SELECT s.source_hash, s.reader, s.page, c.name, c.path, d.path FROM scanned_pages s"
@@ -88,7 +88,7 @@ def texts(connection: Connection, source_hash: str, reader: str) -> dict[int, st
 
 
 def recognised(connection: Connection, document_id: int, number: int) -> RecognisedPage | None:
-    """Return what was recognised of a page of a document; None where that is nothing."""
+    """Return the recognised text of a page of a document, or None if there is none."""
     row = connection.execute(
         "SELECT s.text, s.confidence, s.boxes FROM documents d JOIN scanned_pages s ON s.page = ?"
         f" AND {_USABLE} WHERE d.id = ?",
@@ -98,8 +98,8 @@ def recognised(connection: Connection, document_id: int, number: int) -> Recogni
 
 
 def outdated(connection: Connection) -> list[tuple[str, str]]:
-    """Return the collections and paths of the files whose text lacks recognised pages, and that are complete or have
-    many more."""
+    """Return the collections and paths of files whose text lacks recognised pages. A file is included if all its pages
+    are done, or if many more are done than its text has."""
     rows = connection.execute(
         "SELECT c.name, d.path FROM documents d INDEXED BY documents_with_scans"
         " JOIN collections c ON c.id = d.collection_id WHERE d.reader IS NOT NULL AND d.active"
@@ -112,7 +112,7 @@ def outdated(connection: Connection) -> list[tuple[str, str]]:
 
 
 def progress(connection: Connection, collection: str, path: str) -> ScanProgress | None:
-    """Return the pages of a document; None where all have text of their own."""
+    """Return the progress of a document, or None if all its pages have text of their own."""
     row = connection.execute(
         "SELECT d.source_hash, d.reader, d.scan_note FROM documents d JOIN collections c ON c.id = d.collection_id"
         " WHERE c.name = ? AND d.path = ? AND d.active AND d.reader IS NOT NULL",
@@ -131,7 +131,7 @@ def progress(connection: Connection, collection: str, path: str) -> ScanProgress
 
 
 def purge(connection: Connection) -> None:
-    """Forget the pages of files that are not there any more."""
+    """Delete the pages of files that are no longer indexed."""
     connection.execute(
         "DELETE FROM scanned_pages WHERE source_hash NOT IN"
         " (SELECT source_hash FROM documents WHERE reader IS NOT NULL AND active)"

@@ -1,7 +1,7 @@
-"""The tags of documents, as they are written and as they are compared. Must not know where a document has them.
+"""Normalise and store the tags of documents. Must not know where a document has them.
 
-`voyage/iceland` also gives its document the tag above it, `voyage`, so that filters, counts and engines of shared
-collections compare whole tags only.
+`voyage/iceland` also gives its document the tag above it, `voyage`. So filters, counts and engines of shared
+collections compare only whole tags.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from itertools import chain
 
 from gnod.store.connection import Connection
 
-# The maximum number of tags of a document, with those above them.
+# The maximum number of tags of a document, including the tags above them.
 MOST = 1000
 # A capital I is the dotless i in Turkish, and the dotted one elsewhere: all four are one letter in a tag.
 _DOTTED = re.compile("i\u0307+|ı\u0307*")
-# Whether an emoji has a variation selector cannot be seen.
+# Variation selectors of emoji are invisible.
 _SELECTOR = re.compile("[\ufe0e\ufe0f]")
 
 
 def written(tag: str) -> str:
-    """Return a tag without what is around it.
+    """Return a tag without the characters around it.
 
     >>> written(" #Voyage//Iceland/ ")
     'Voyage/Iceland'
@@ -43,7 +43,7 @@ def key(tag: str) -> str:
 
 
 def with_those_above(tags: Iterable[str]) -> dict[str, str]:
-    """Return tags by their keys, as they are written, and behind them the tags above them."""
+    """Return tags by key, as they are written, followed by the tags above them."""
     own = list(map(written, tags))
     found: dict[str, str] = {}
     for tag in chain(own, chain.from_iterable(map(_above, own))):
@@ -61,7 +61,7 @@ def put(connection: Connection, document_id: int, tags: Collection[str]) -> None
 
 
 def of(connection: Connection, document_id: int) -> list[str]:
-    """Return the tags of a document as it has them."""
+    """Return the document's own tags, as they are written."""
     rows = connection.execute("SELECT written FROM tags WHERE document_id = ? AND is_own ORDER BY tag", (document_id,))
     return [tag for (tag,) in rows]
 

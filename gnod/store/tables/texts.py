@@ -1,5 +1,5 @@
-"""Read the text of a document in parts: reading a long text at once would take several times its size in memory, and
-hold Python's lock."""
+"""Read the text of a document in parts. Reading a long text at once would take several times its size in memory, and
+hold the GIL."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Iterator
 from gnod.store import packing
 from gnod.store.connection import Connection
 
-# Nearly all texts are shorter, and are read at once.
+# Nearly all texts are shorter. They are read at once.
 WHOLE_BYTES = packing.MOST_BYTES
 _PART_BYTES = 256 << 10
-# A sample takes this much of each text. Most texts are shorter, by about this factor.
+# A sample takes this many characters of each text. Most texts are shorter by about this factor.
 _SAMPLE_CHARACTERS, _SHORTER = 20_000, 8
 
 
 def whole(connection: Connection, mirror_hash: str) -> str | None:
-    """Return the text of a mirror; None if it is long or unknown."""
+    """Return the text of a mirror, or None if it is long or unknown."""
     found = connection.execute(
         "SELECT packed, iif(octet_length(markdown) <= ?, markdown, NULL) FROM mirrors WHERE mirror_hash = ?",
         (WHOLE_BYTES, mirror_hash),
@@ -30,8 +30,8 @@ def whole(connection: Connection, mirror_hash: str) -> str | None:
 
 
 def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
-    """Yield the text of a mirror: at once if it is short, else in parts that end with a line, or a word. Yields nothing
-    for an unknown mirror."""
+    """Yield the text of a mirror: at once if it is short, else in parts that end at a line or word. Yields nothing for
+    an unknown mirror."""
     found = connection.execute(
         "SELECT rowid, octet_length(markdown), unpacked(packed) FROM mirrors WHERE mirror_hash = ?", (mirror_hash,)
     ).fetchone()
@@ -55,7 +55,7 @@ def parts(connection: Connection, mirror_hash: str) -> Iterator[str]:
 
 
 def sample(connection: Connection, characters: int) -> Iterator[tuple[str | None, str]]:
-    """Yield beginnings of texts with their languages, spread over the index: at most this many characters in all."""
+    """Yield languages and beginnings of texts, spread over the index: at most `characters` in total."""
     count = int(connection.execute("SELECT count(*) FROM mirrors").get)
     rows = connection.execute(
         "SELECT (SELECT language FROM documents d WHERE d.mirror_hash = m.mirror_hash AND active LIMIT 1),"

@@ -1,1 +1,1 @@
-"""Embedding vectors, and nearest-neighbour search on disk."""
+"""Store embedding vectors, and find the nearest ones on disk."""

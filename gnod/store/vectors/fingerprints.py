@@ -1,6 +1,7 @@
-"""The fingerprints of models that servers run: the vector of a fixed text, by the model's address.
+"""Store the fingerprints of models that servers run. A fingerprint is the vector of a fixed text; the key is the
+model's address.
 
-They outlive the vectors of the index, because memories may have vectors of the same model.
+Fingerprints are kept after the vectors of the index are deleted, because memories may have vectors of the same model.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Read vectors: in bulk, for copies in memory; those of one document; and the nearest ones on disk, by the distance
-function of sqlite-vec, for vectors that do not fit in memory.
+"""Read vectors in bulk (for copies in memory) or by document. If the vectors do not fit in memory, the distance
+function of sqlite-vec finds the nearest ones on disk.
 
-`seq` numbers the changes of all models together. Only the last ones are kept (see index_schema).
+`seq` numbers the changes of all models together. Only the most recent changes are kept (see index_schema).
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from gnod.store.connection import Connection, from_any, json_list
 from gnod.store.tables.filters import Condition
 
-# Vectors are stored in this type.
+# Vectors are stored as this type.
 DTYPE = np.dtype("<f4")
-# Read this many vectors for the mean of all.
+# Estimate the mean of all vectors from about this many.
 _AVERAGED = 4096
 Ids = NDArray[np.int64]
 Vectors = NDArray[np.float32]
@@ -27,7 +27,7 @@ Places = tuple[Ids, Ids, NDArray[np.int32]]
 
 
 class VectorModel(NamedTuple):
-    """`dimensions` is None until its first vector is stored."""
+    """`dimensions` is None until the first vector of the model is stored."""
 
     id: int
     uri: str
@@ -35,8 +35,8 @@ class VectorModel(NamedTuple):
 
 
 class EmbeddedPiece(NamedTuple):
-    """A piece of a document: `start` to `end` in the canonical text, and the headings above. A chunk without vectors is
-    one piece."""
+    """A piece of a document: its span `start` to `end` in the canonical text, and the headings above it. A chunk
+    without vectors is one piece."""
 
     start: int
     end: int
@@ -67,10 +67,10 @@ def blocks(connection: Connection, model_id: int, rows: int) -> Iterator[tuple[I
 
 
 def mean(connection: Connection, model_id: int) -> Vectors:
-    """Return approximately the mean of the vectors of a model, which must have some."""
+    """Return the approximate mean of the vectors of a model. The model must have vectors."""
     step = count(connection, model_id) // _AVERAGED + 1
     rows = connection.execute(
-        # The index by model has the ids, so only the chosen vectors are read.
+        # The index by model contains the ids, so SQLite reads only the chosen vectors.
         "SELECT embedding FROM content_vectors WHERE model_id = ?1 AND id IN"
         " (SELECT id FROM content_vectors WHERE model_id = ?1 AND id % ?2 = (SELECT max(id) % ?2 FROM content_vectors"
         " WHERE model_id = ?1))",
@@ -91,8 +91,8 @@ def by_ids(connection: Connection, model_id: int, ids: Collection[int]) -> tuple
 
 
 def places(connection: Connection, model_id: int, ids: Collection[int] | None = None) -> Places:
-    """Return the vectors, the active documents that hold them and their collections, as ids in three arrays: of all
-    vectors of a model, or of these."""
+    """Return three arrays of ids: vectors, the active documents that contain them, and the collections of these.
+    `ids` restricts the vectors of the model."""
     wanted, bound = "content_vectors v", list[int | str]([model_id])
     if ids is not None:
         wanted = "json_each(?2) wanted CROSS JOIN content_vectors v ON v.id = wanted.value"
@@ -107,7 +107,7 @@ def places(connection: Connection, model_id: int, ids: Collection[int] | None = 
 
 
 def places_of(connection: Connection, model_id: int, document_ids: Collection[int]) -> Places:
-    """Return the vectors of active documents, as `places`."""
+    """Return the vectors of active documents, in the form of `places`."""
     return _as_places(
         connection.execute(
             "SELECT v.id, d.id, d.collection_id FROM json_each(?2) wanted"
@@ -120,7 +120,7 @@ def places_of(connection: Connection, model_id: int, document_ids: Collection[in
 
 
 def existing(connection: Connection, ids: Collection[int]) -> Ids:
-    """Return those of the ids that are vectors, ascending."""
+    """Return the ids that exist, ascending."""
     rows = connection.execute(
         "SELECT id FROM content_vectors WHERE id IN (SELECT value FROM json_each(?)) ORDER BY id",
         (json_list(sorted(ids)),),
@@ -133,8 +133,9 @@ def last_change(connection: Connection) -> int:
 
 
 def changes_since(connection: Connection, model_id: int, seq: int) -> tuple[int, list[int] | None]:
-    """Return the last change of all models, and the ids of the vectors of a model that were added, deleted, or came to
-    or left a document after `seq`; None: too many changes since. There are none when the snapshot is older."""
+    """Return the number of the last change of all models, and the ids of the vectors of this model that were added,
+    deleted, or came to or left a document after `seq`. The ids are None if there were too many changes, and empty if
+    the snapshot is older than `seq`."""
     last = last_change(connection)
     if last <= seq:
         return seq, []
@@ -148,7 +149,7 @@ def changes_since(connection: Connection, model_id: int, seq: int) -> tuple[int,
 
 @from_any
 def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> list[EmbeddedPiece]:
-    """Return all pieces in order, with their vectors of that model, if any."""
+    """Return all pieces in order, with their vectors by the model `uri`, if any."""
     rows = connection.execute(
         "SELECT k.start, k.end, k.heading, v.start, v.end, v.embedding FROM chunks k"
         " LEFT JOIN content_vectors v ON v.embed_hash = k.embed_hash"
@@ -168,7 +169,7 @@ def pieces_of(connection: Connection, mirror_hash: str, uri: str | None) -> list
 
 
 def load_extension(connection: Connection) -> str | None:
-    """Load sqlite-vec into a connection. Returns the reason if that fails."""
+    """Load sqlite-vec into a connection. Returns the reason of a failure."""
     try:
         import sqlite_vec
 
@@ -189,7 +190,7 @@ def has_extension(connection: Connection) -> bool:
 
 
 def nearest(connection: Connection, model_id: int, query: bytes, limit: int) -> list[tuple[int, float]]:
-    """Return the nearest vectors of a model, best first: ids and cosines."""
+    """Return the ids and cosines of the nearest vectors of a model, best first."""
     rows = connection.execute(
         # Reading the table itself is faster than following an index into it.
         "SELECT id, 1 - vec_distance_cosine(embedding, ?) AS cosine FROM content_vectors NOT INDEXED"
@@ -202,7 +203,7 @@ def nearest(connection: Connection, model_id: int, query: bytes, limit: int) -> 
 def cosines_of_documents(
     connection: Connection, model_id: int, query: bytes, condition: Condition
 ) -> list[tuple[int, float]]:
-    """Return all vectors of the documents that pass, by their ids."""
+    """Return the ids and cosines of all vectors of the documents that meet the condition, in order of id."""
     rows = connection.execute(
         "SELECT id, 1 - vec_distance_cosine(embedding, ?) FROM content_vectors WHERE id IN ("
         "SELECT v.id FROM documents d CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash"
@@ -214,7 +215,7 @@ def cosines_of_documents(
 
 
 def _as_places(rows: Iterable[tuple[int, ...]]) -> Places:
-    """Return the columns of rows. Keeps no row as objects: of a million, these would take 140 MB."""
+    """Return the columns of rows. Rows are not kept as objects: a million of them would take 140 MB."""
     columns = np.fromiter(chain.from_iterable(rows), np.int64).reshape(-1, 3)
     return columns[:, 0].copy(), columns[:, 1].copy(), columns[:, 2].astype(np.int32)
 

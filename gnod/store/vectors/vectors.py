@@ -1,7 +1,7 @@
-"""The vectors of chunks, by embedded text and model: an unchanged text keeps its vector when its document moves.
+"""Store the vectors of chunks by embedded text and model. An unchanged text keeps its vector when its document moves.
 
 The rows of `content_vectors` are authoritative. Triggers delete them with the last chunk that has their hash, and
-record each change for copies in memory (vector_rows.py). Models are known by their URI only.
+record each change for copies in memory (vector_rows.py). Callers name a model by its URI.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from gnod.store.connection import Connection, json_list
 from gnod.store.tables import counts
 from gnod.store.vectors.vector_rows import DTYPE, Vectors, model, models
 
-# What comes first for a document needs no more of it.
+# The most characters of a document that its first vector needs.
 _DOCUMENT_CHARACTERS = 100_000
-# This many chunks of a document stand for it in a comparison with others.
+# A document is compared with others by this many of its first chunks.
 _BEGINNING = 32
 # Spend at most this share of the time on counting.
 SHARE = 0.02
@@ -30,8 +30,8 @@ _PAUSED = "embedding_paused"
 
 
 class PendingChunk(NamedTuple):
-    """A text to embed. `title` is the title inside the document's text, `heading` the path of headings. `brief_due`: it
-    begins a document that has no vector, so a vector of its beginning comes first; then `document` is the document."""
+    """A text to embed. `title` is the title inside the document's text, `heading` the path of headings. `brief_due`:
+    the text begins a document without vectors, so its beginning is embedded first; `document` is then that document."""
 
     embed_hash: str
     title: str
@@ -42,8 +42,8 @@ class PendingChunk(NamedTuple):
 
 
 class StoredPiece(NamedTuple):
-    """A vector and its part of the chunk: `text[start:end]`, `line` to `last_line` from the chunk's first. None: its
-    end."""
+    """A vector and the part of the chunk that it covers: `text[start:end]`. `line` and `last_line` count from the first
+    line of the chunk. None means the end of the chunk."""
 
     vector: Vectors
     start: int = 0
@@ -53,9 +53,9 @@ class StoredPiece(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """How far a collection is embedded by `model`, in chunks; equal ones of several documents count each time.
-    `wordless`: those that are never embedded. `in_brief`: documents with a vector of their beginning; `in_full`: those
-    with all their vectors."""
+    """How far `model` has embedded a collection, in chunks. A chunk that several documents share counts once for each.
+    `wordless`: chunks that are never embedded. `in_brief`: documents with a vector of their beginning. `in_full`:
+    documents with all their vectors."""
 
     collection: str
     model: str | None
@@ -76,7 +76,7 @@ _EVERYTHING = (
     " GROUP BY embed_hash)"
 )
 _UNEMBEDDED = "(SELECT embed_hash, id, brief_due, changed_ns FROM unembedded WHERE model_id = ?)"
-# The plus sign keeps SQLite from sorting all of them: it reads the table in the order of its ids.
+# The plus sign makes SQLite read the table in the order of its ids instead of sorting all rows.
 _BY_ARRIVAL = _UNEMBEDDED.replace("WHERE model_id", "WHERE +model_id")
 _ITS_CHUNKS = "CROSS JOIN chunks k ON k.embed_hash = u.embed_hash"
 _IN_USE = (
@@ -90,8 +90,8 @@ def pending(
     connection: Connection, uri: str, collections: Sequence[str], limit: int, *, oldest_first: bool = False
 ) -> list[PendingChunk]:
     """Return texts of active documents of these collections that the model has neither embedded in full nor failed at.
-    Each comes once: first those that begin a document without any vector, then the others, the newest documents first.
-    `oldest_first`: all in the order of their arrival, in full."""
+    Each text appears once. Texts that begin a document without vectors come first; newer documents come before older
+    ones. `oldest_first`: the texts are in order of arrival, to be embedded in full."""
     source, values = _source(connection, uri, by_arrival=oldest_first)
     rows = connection.execute(
         "SELECT u.embed_hash, k.mirror_hash, k.start, k.end, k.heading, u.brief_due"
@@ -120,12 +120,12 @@ def pending(
 
 
 def last_arrival(connection: Connection) -> int:
-    """Return the number of the newest pending text of any model; 0 if there is none. Numbers ascend."""
+    """Return the number of the newest pending text of any model, or 0 if no text is pending. Numbers ascend."""
     return int(connection.execute("SELECT coalesce(max(id), 0) FROM unembedded").get)
 
 
 def first_arrival(connection: Connection, uri: str, collections: Sequence[str]) -> int | None:
-    """Return the number of the oldest pending text of this model; None if there is none."""
+    """Return the number of the oldest pending text of this model, or None if no text is pending."""
     source, values = _source(connection, uri, by_arrival=True)
     found: int | None = connection.execute(
         f"SELECT u.id FROM {source} u WHERE EXISTS (SELECT 1 FROM chunks k{_in_use(collections)})"
@@ -147,16 +147,16 @@ def count_pending(connection: Connection, uri: str, collections: Sequence[str]) 
 
 
 class PendingCounts:
-    """How many texts are pending, for every search: counting very many takes longer than the search, so a count is kept
-    for a while. The first pending text is noticed at once. Any thread may use it."""
+    """Count the pending texts for each search. Counting very many takes longer than the search, so a count is kept for
+    a while. The first pending text is noticed at once. Thread-safe."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        # Counts, with `last_arrival` as it was, and until when they are kept.
+        # The count, `last_arrival` at that time, and when the count expires.
         self._known: dict[tuple[str, tuple[str, ...]], tuple[int, int, float]] = {}
 
     def of(self, connection: Connection, uri: str, collections: Sequence[str]) -> int:
-        """Return how many texts of these collections the model has not embedded. Where counting takes long, the number
+        """Return how many texts of these collections the model has not embedded. If counting takes long, the number
         may be some seconds old."""
         key, arrived = (uri, tuple(collections)), last_arrival(connection)
         number, arrived_before, until = self._known.get(key, (0, -1, 0.0))
@@ -175,7 +175,7 @@ def put(
     briefs: Mapping[str, StoredPiece] = MappingProxyType({}),
 ) -> int:
     """Store all pieces of each chunk that still exists, by embed hash or its key. Returns how many chunks are new.
-    `briefs`: a vector of the beginning of a chunk that is still to be embedded in full.
+    `briefs`: vectors of the beginnings of chunks that are not embedded in full yet.
 
     Raises ModelRejected for vectors of another length than before, InferenceFailed for invalid vectors.
     """
@@ -210,7 +210,7 @@ def put(
 
 
 def note_failed(connection: Connection, uri: str, embed_hash: str, message: str) -> None:
-    """Record that the model cannot embed a text, which is skipped until `forget_failed`."""
+    """Record that the model cannot embed a text. The text is skipped until `forget_failed`."""
     connection.execute(
         "INSERT OR REPLACE INTO embedding_errors (model_id, embed_hash, message) SELECT ?1, ?2, ?3"
         " WHERE EXISTS (SELECT 1 FROM chunks WHERE embed_hash = ?2)",
@@ -249,8 +249,8 @@ def resume_embedding(connection: Connection) -> None:
 
 
 def coverage(connection: Connection, wanted: Mapping[str, str | None]) -> list[Coverage]:
-    """Return the coverage of each collection by its wanted model, in the order given. While very many chunks are
-    pending, the numbers are estimated from a sample."""
+    """Return the coverage of each collection by its wanted model, in the order given. If very many chunks are pending,
+    the numbers are estimated from a sample."""
     counted = counts.of_collections(connection)
     wordless = _shares(connection, "chunks k WHERE k.embed_hash = ''")
     step = sum(each.documents for each in counted.values()) // _SAMPLED + 1
@@ -274,7 +274,7 @@ def coverage(connection: Connection, wanted: Mapping[str, str | None]) -> list[C
 
 
 def serving(connection: Connection) -> dict[str, str]:
-    """Return the URI of the serving model of each collection that has one."""
+    """Return the URIs of serving models by collection. A collection without a serving model is left out."""
     rows = connection.execute(
         "SELECT c.name, m.uri FROM collections c JOIN embedding_models m ON m.id = c.served_by ORDER BY c.name"
     )
@@ -287,7 +287,7 @@ def serve(connection: Connection, collection: str, uri: str) -> None:
 
 
 def drop_unserved(connection: Connection, wanted: Collection[str]) -> int:
-    """Delete the models that no collection serves or wants, with their vectors. Returns how many."""
+    """Delete the models that neither serve a collection nor are wanted, and their vectors. Returns how many."""
     used = {*wanted, *serving(connection).values()}
     unused = [known for known in models(connection) if known.uri not in used]
     for known in unused:
@@ -296,13 +296,13 @@ def drop_unserved(connection: Connection, wanted: Collection[str]) -> int:
 
 
 def drop(connection: Connection, uri: str) -> None:
-    """Delete a model with its vectors: all chunks are pending again."""
+    """Delete a model and its vectors. All chunks are pending again."""
     if known := model(connection, uri):
         connection.execute("DELETE FROM embedding_models WHERE id = ?", (known.id,))
 
 
 def document_vector(connection: Connection, mirror_hash: str, uri: str) -> Vectors | None:
-    """Return the normalised mean of the vectors of a document; None without vectors."""
+    """Return the normalised mean of the vectors of a document, or None if it has none."""
     rows = connection.execute(
         # CROSS is needed: without statistics, SQLite would read all vectors of the model.
         "SELECT v.embedding FROM chunks k CROSS JOIN content_vectors v ON v.embed_hash = k.embed_hash"
@@ -314,8 +314,8 @@ def document_vector(connection: Connection, mirror_hash: str, uri: str) -> Vecto
 
 
 def document_vectors(connection: Connection, ids: Collection[int], uri: str) -> dict[int, Vectors]:
-    """Return the normalised mean of the vectors of documents; of long ones, of their beginning. Those without vectors
-    are left out."""
+    """Return the normalised mean of the vectors of each document, or of its beginning if it is long. Documents without
+    vectors are left out."""
     rows = connection.execute(
         "SELECT d.id, v.embedding FROM json_each(?) w CROSS JOIN documents d ON d.id = w.value"
         " CROSS JOIN chunks k ON k.mirror_hash = d.mirror_hash AND k.seq < ?"
@@ -346,8 +346,8 @@ def _in_use(collections: Sequence[str]) -> str:
 
 
 def _documents_left(connection: Connection, model_id: int, step: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Return of how many documents of each collection something is left, and how many have no vector, from one document
-    in `step`."""
+    """Return how many documents of each collection have pending chunks, and how many have no vector. One document in
+    `step` is counted."""
     rows = connection.execute(
         "SELECT c.name, count(*), total(rest.beginning) FROM ("
         " SELECT d.collection_id, max(u.brief_due AND k.seq = 0) AS beginning FROM documents d"
@@ -362,7 +362,7 @@ def _documents_left(connection: Connection, model_id: int, step: int) -> tuple[d
 
 
 def _chunks_left(connection: Connection, model_id: int) -> tuple[dict[str, int], dict[str, int]]:
-    """Return how many chunks of each collection are pending, and at how many the model failed."""
+    """Return how many chunks of each collection are pending, and how many the model failed to embed."""
     total = int(connection.execute("SELECT count(*) FROM unembedded WHERE model_id = ?", (model_id,)).get)
     step = total // _SAMPLED + 1
     pending = _shares(connection, f"unembedded u {_ITS_CHUNKS} WHERE u.id % {step} = 0 AND u.model_id = ?", model_id)
@@ -371,7 +371,7 @@ def _chunks_left(connection: Connection, model_id: int) -> tuple[dict[str, int],
 
 
 def _shares(connection: Connection, source: str, *values: int) -> dict[str, int]:
-    """Return how many of the chunks `k` of `source` each collection has."""
+    """Count the chunks `k` of `source` in each collection."""
     rows = connection.execute(
         f"SELECT c.name, count(*) FROM (SELECT k.mirror_hash FROM {source}) k"
         " CROSS JOIN documents d ON d.mirror_hash = k.mirror_hash AND d.active"

@@ -1,2 +1,2 @@
-"""The postings: a copy of the full-text index that is fast to read, in files beside the database. It can be deleted at
-any time. docs/adr/0052-postings.md says why; the full-text table stays the truth."""
+"""Maintain the postings: a copy of the full-text index in files beside the database, which is fast to read. The copy
+can be deleted at any time; the full-text table is authoritative. See docs/adr/0052-postings.md."""

@@ -1,9 +1,8 @@
-"""The process that builds and merges segments, `python -m gnod.store.keyword_index.postings.builder`, and its owner in
-the daemon.
+"""Build and merge segments in a process, `python -m gnod.store.keyword_index.postings.builder`, which the daemon owns.
 
-NumPy and Python hold the daemon's lock for most of that time, so in one of its threads it would make searches wait. The
-process has a low priority, reads and writes only the folder of the postings, and ends when it has nothing to do: the
-memory of a merge goes back to the system.
+NumPy and Python hold the GIL for most of that time, so a thread of the daemon would make searches wait. The process has
+a low priority, and reads and writes only the folder of the postings. It ends when it has no work, which returns the
+memory of a merge to the system.
 """
 
 from __future__ import annotations
@@ -35,18 +34,19 @@ _log = logging.getLogger(__name__)
 
 
 Reply = int | tuple[str, bool]
-"""The checksum; or why it failed, and whether a file that was read is damaged. Else the system refused something."""
+"""The checksum, or the reason of a failure and whether an input file is damaged. If not, the system caused the
+failure."""
 _REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Reply)
 _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
 class _Ended(Exception):
-    """The process is not there any more."""
+    """The process has ended."""
 
 
 class Builder:
-    """Only the thread that calls `perform` may use it; `close` may be called by any. Work with fewer characters than
-    `least` is done here: it takes less time than the start of the process."""
+    """Only one thread may use it, except that any thread may call `close`. Work with fewer characters than `least` is
+    done here, because it takes less time than the start of the process."""
 
     def __init__(self, analyse: Analyse, least: int = LEAST_CHARACTERS) -> None:
         self._analyse = analyse
@@ -60,8 +60,7 @@ class Builder:
         return self._process is not None
 
     def perform(self, request: Request) -> int:
-        """Do as `building.perform`: large work in the process, small work here. A process that ends is replaced
-        once."""
+        """Run `building.perform`: large work in the process, small work here. A process that ends is replaced once."""
         if request.characters < self._least:
             return building.perform(request, self._analyse)
         for _ in range(_ATTEMPTS):
@@ -76,20 +75,20 @@ class Builder:
                 return building.perform(request, self._analyse)
             if isinstance(reply, int):
                 return reply
-            self.rest()  # the folder may have been replaced, which the process's sandbox does not allow for
+            self.rest()  # the folder may have been replaced, and the sandbox of the process only allows the old one
             message, is_damage = reply
             raise ValueError(message) if is_damage else OSError(message)
         raise OSError("the process that builds the postings ended")
 
     def rest(self) -> None:
-        """End the process; the next work starts another."""
+        """End the process. The next work starts a new one."""
         with self._lock:
             process, self._process = self._process, None
         if process is not None:
             process.end()
 
     def close(self) -> None:
-        """End the process, and start no other; work that is under way raises OSError."""
+        """End the process, and start no other. Running work raises OSError."""
         self._closed = True
         self.rest()
 
@@ -103,7 +102,7 @@ class Builder:
 
 
 class _BuilderProcess:
-    """The child, for the daemon."""
+    """The daemon's side of the process."""
 
     def __init__(self, folder: Path, analyse: Analyse) -> None:
         self._channel, theirs = socket.socketpair()

@@ -1,4 +1,4 @@
-"""Build and merge segments, in any process: what takes most of the time and memory. Must not depend on the database or
+"""Build and merge segments in any process. This takes most of the time and memory. Must not depend on the database or
 versions."""
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _LARGEST_COUNT = (1 << 21) - 1
 
 
 class Text(msgspec.Struct, frozen=True, array_like=True):
-    """A document whose terms are not known."""
+    """A document whose terms are unknown."""
 
     language: str | None
     path: str
@@ -50,7 +50,7 @@ class Text(msgspec.Struct, frozen=True, array_like=True):
 
 
 class SegmentInput(msgspec.Struct, frozen=True, array_like=True):
-    """A document. It has a text or terms."""
+    """A document. It has either a text or terms."""
 
     id: int
     docid: str
@@ -65,7 +65,7 @@ class SegmentInput(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Build(msgspec.Struct, frozen=True, tag="build"):
-    """Make the segment of some documents, in a new file."""
+    """A request to make a segment of some documents, in a new file."""
 
     path: str
     documents: list[SegmentInput]
@@ -76,8 +76,8 @@ class Build(msgspec.Struct, frozen=True, tag="build"):
 
 
 class Merge(msgspec.Struct, frozen=True, tag="merge"):
-    """Make one segment of several, in a new file. `pieces`: their files, and the numbers of the documents that are left
-    out. `postings`: how many they have."""
+    """A request to merge several segments into one, in a new file. `pieces`: their files, and the numbers of the
+    documents to leave out. `postings`: their total number of postings."""
 
     path: str
     pieces: list[tuple[str, list[int]]]
@@ -85,7 +85,7 @@ class Merge(msgspec.Struct, frozen=True, tag="merge"):
 
     @property
     def characters(self) -> int:
-        """Return about how long the texts are that take as long to build."""
+        """Return the approximate length of texts that would take the same time to build."""
         return self.postings * _CHARACTERS_OF_A_POSTING
 
 
@@ -95,8 +95,8 @@ Perform = Callable[[Request], int]
 
 
 def perform(request: Request, analyse: Analyse) -> int:
-    """Make a segment's file, here. Returns its checksum. Raises OSError; and Damaged, ValueError or
-    IndexError for damaged files."""
+    """Make a segment's file in this process. Returns its checksum. Raises OSError; for damaged files also Damaged,
+    ValueError or IndexError."""
     if isinstance(request, Build):
         contents = build(request.documents, analyse)
     else:
@@ -105,18 +105,18 @@ def perform(request: Request, analyse: Analyse) -> int:
 
 
 def build(documents: Sequence[SegmentInput], analyse: Analyse) -> Contents:
-    """Return the contents of a segment of some documents, not more than MOST_DOCUMENTS, with different ids."""
-    ordered = sorted(documents, key=lambda each: each.id)
-    terms, lengths, words = _numbered([stream for each in ordered for stream in _streams(each, analyse)])
+    """Return the contents of a segment of at most MOST_DOCUMENTS documents with different ids."""
+    ordered = sorted(documents, key=lambda document: document.id)
+    terms, lengths, words = _numbered([stream for document in ordered for stream in _streams(document, analyse)])
     places, counts = _counted(terms * MOST_DOCUMENTS * COLUMNS + np.repeat(np.arange(len(lengths)), lengths))
     table, codes = _coded(counts)
     postings = posting(places // MOST_DOCUMENTS, codes, places % MOST_DOCUMENTS)
     postings.sort(kind="stable")  # they are almost sorted
     return Contents(
-        ids=np.array([each.id for each in ordered], np.int64),
-        docids=np.array([ordered_docid(each.docid) for each in ordered], np.int64),
-        collections=np.array([each.collection for each in ordered], np.int64),
-        stemmers=np.array([each.stemmer for each in ordered], np.int64),
+        ids=np.array([document.id for document in ordered], np.int64),
+        docids=np.array([ordered_docid(document.docid) for document in ordered], np.int64),
+        collections=np.array([document.collection for document in ordered], np.int64),
+        stemmers=np.array([document.stemmer for document in ordered], np.int64),
         lengths=lengths.reshape(-1, COLUMNS).sum(axis=1),
         titles=lengths.reshape(-1, COLUMNS)[:, TITLE],
         words=words,
@@ -150,8 +150,8 @@ def _numbered(streams: Sequence[str]) -> tuple[Numbers, Numbers, list[bytes]]:
 
 
 def _counted(places: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the places of terms in documents, in order, of those in columns of documents; and how often each term
-    occurs in each column."""
+    """Return the sorted places of terms in documents, and how often each term occurs in each column. `places` are those
+    of terms in columns."""
     places.sort()
     cells, repeated = _runs(places)
     in_documents, columns = _runs(cells // COLUMNS)
@@ -161,13 +161,13 @@ def _counted(places: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _runs(ordered: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the different values of an array in order, and how often each occurs."""
+    """Return the distinct values of a sorted array, and how often each occurs."""
     first = np.flatnonzero(np.diff(ordered, prepend=-1))
     return ordered[first], np.diff(first, append=len(ordered))
 
 
 def _coded(counts: Numbers) -> tuple[Numbers, Numbers]:
-    """Return the different rows of counts, and for each row its number among them."""
+    """Return the distinct rows of counts, and for each row its number among them."""
     limited = np.minimum(counts.astype(np.int64), _LARGEST_COUNT)
     packed = limited[:, 0] << 42 | limited[:, 1] << 21 | limited[:, 2]
     different = np.unique(packed)
@@ -177,7 +177,7 @@ def _coded(counts: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _kept(path: Path, removed: Sequence[int]) -> tuple[Segment, NDArray[np.bool_]]:
-    """Return a segment, and which of its documents are kept."""
+    """Return a segment, and a mask of the documents to keep."""
     found = segment.opened(File(path))
     alive = np.ones(len(found), bool)
     alive[removed] = False
@@ -185,9 +185,9 @@ def _kept(path: Path, removed: Sequence[int]) -> tuple[Segment, NDArray[np.bool_
 
 
 def merge(kept: Sequence[tuple[Segment, NDArray[np.bool_]]]) -> Contents:
-    """Return the contents of one segment of several, of which some documents are kept. No id is kept twice. Raises
-    Damaged and OSError."""
-    pieces = [each.contents() for each, _ in kept]
+    """Merge the kept documents of several segments, and return the contents. No id may be kept twice. Raises Damaged
+    and OSError."""
+    pieces = [piece.contents() for piece, _ in kept]
     alive = [mask for _, mask in kept]
     words = [word for word, _ in groupby(merged_lists(*(piece.words for piece in pieces)))]
     number = {word: at for at, word in enumerate(words)}
@@ -227,7 +227,7 @@ def _of_documents(name: str, pieces: Sequence[Contents], alive: Sequence[NDArray
 def _renumbered(
     postings: NDArray[np.uint64], alive: NDArray[np.bool_], terms: Numbers, codes: Numbers, documents: Numbers
 ) -> NDArray[np.uint64]:
-    """Return the postings of documents that are alive, with other numbers of terms, codes and documents."""
+    """Return the postings of documents that are alive, with new numbers of terms, codes and documents."""
     of_document = document_of(postings)
     if not alive.all():
         held = alive[of_document]

@@ -1,7 +1,7 @@
-"""The terms of documents that were just stored, for the postings. Must not depend on the postings or the database.
+"""Pass the terms of newly stored documents to the postings. Must not depend on the postings or the database.
 
-They are kept until the postings have them, so that a text need not be analysed twice. Their number is limited; if some
-are missing, the texts are analysed again.
+Terms are kept until the postings have them, so that a text need not be analysed twice. Their number is limited. If
+terms are missing, the texts are analysed again.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from weakref import WeakKeyDictionary
 from gnod.store.connection import Connection
 from gnod.store.tables.records import Terms
 
-# The maximum in characters: a few batches of a sync.
+# The maximum number of characters: a few batches of a sync.
 _MOST = 32 * 1024 * 1024
 
 
 class Feed:
-    """`begin`, `note` and `committed` are for the writer's thread, the others for any. `wake` is set after each
-    transaction."""
+    """Only the writer thread may call `begin`, `note` and `committed`; any thread may call the others. `wake` is set
+    after each transaction."""
 
     def __init__(self) -> None:
         self.wake = threading.Event()
@@ -33,13 +33,15 @@ class Feed:
         self._noted = {}
 
     def note(self, terms: dict[int, Terms]) -> None:
-        """Note terms that the present transaction stores."""
+        """Add terms that the current transaction stores."""
         self._noted.update(terms)
 
     def committed(self, clock: int) -> None:
-        """Keep the terms that a transaction stored, which advanced the clock to `clock`."""
+        """Keep the terms of a transaction that advanced the clock to `clock`."""
         terms = self._noted
-        characters = sum(len(each.body) + len(each.title) + len(each.filepath) for each in terms.values())
+        characters = sum(
+            len(document.body) + len(document.title) + len(document.filepath) for document in terms.values()
+        )
         with self._lock:
             self._stored.append((clock, characters, terms))
             self._characters += characters
@@ -48,14 +50,14 @@ class Feed:
         self.wake.set()
 
     def up_to(self, clock: int) -> dict[int, tuple[int, Terms]]:
-        """Return the latest terms of the documents that were stored up to a clock, with the last clock of their
-        transaction: as far as they are known, since a transaction may have been committed and its terms not be here
-        yet. A document that changed later has other terms."""
+        """Return the known terms of the documents that were stored up to a clock, with the last clock of their
+        transaction. Terms may be missing: they arrive a little after the commit. A document that changed later has
+        other terms."""
         with self._lock:
             return {id_: (at, terms) for at, _, stored in self._stored if at <= clock for id_, terms in stored.items()}
 
     def forget(self, clock: int) -> None:
-        """Forget what was stored up to a clock."""
+        """Drop the terms that were stored up to a clock."""
         with self._lock:
             while self._stored and self._stored[0][0] <= clock:
                 self._drop_first()
@@ -65,7 +67,7 @@ class Feed:
         self._characters -= characters
 
 
-# Of connections that write.
+# The feeds of writing connections.
 _feeds: WeakKeyDictionary[Connection, Feed] = WeakKeyDictionary()
 
 

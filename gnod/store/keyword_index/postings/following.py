@@ -1,6 +1,6 @@
-"""A thread that keeps the postings of a database current: after each transaction, and after a start.
+"""Run a thread that updates the postings of a database after each transaction and after a start.
 
-Searches never wait for it. What it has not done yet, they read from the full-text table. Must not depend on FTS5.
+Searches never wait for it. They read changes that the postings lack from the full-text table. Must not depend on FTS5.
 """
 
 from __future__ import annotations
@@ -20,20 +20,19 @@ from gnod.store.keyword_index.postings.feed import Feed
 from gnod.store.keyword_index.postings.segment import Damaged
 from gnod.store.keyword_index.postings.versions import Postings
 
-# Changes within this time are taken in together. In a burst the time is longer, so that there are fewer segments to
-# merge.
+# Changes within this time are added together. In a burst the time is longer, so that there are fewer segments to merge.
 _TOGETHER_S = 0.05
 _BURST_S = 1.0
 # Seconds to wait after a failure.
 _RETRY_S = 60.0
-# The process ends after this time without work.
+# The process ends after this many seconds without work.
 IDLE_S = 10.0
 
 _log = logging.getLogger(__name__)
 
 
 class Following:
-    """To be made before the first write and read of the database, and closed before it is closed."""
+    """Create this before the first write or read of the database, and close it before the database is closed."""
 
     def __init__(self, database: Database, postings: Postings, builder: Builder, *, idle_s: float = IDLE_S) -> None:
         self._database = database
@@ -53,7 +52,7 @@ class Following:
         self._thread.start()
 
     def wait_until_loaded(self, longest_s: float) -> None:
-        """Wait until the postings that were there at the start are read, or cannot be."""
+        """Wait until the existing postings are read, or reading them has failed."""
         self._is_loaded.wait(longest_s)
 
     def close(self) -> None:
@@ -79,14 +78,14 @@ class Following:
             self._closing.wait(_BURST_S if self._builder.is_running else _TOGETHER_S)
 
     def _wait(self) -> None:
-        """Wait for work; end the process if there is none for a while."""
+        """Wait for work. End the process if there is no work for a while."""
         wake = self._feed.wake
         if self._builder.is_running and not wake.wait(self._idle_s):
             self._builder.rest()
         wake.wait()
 
     def _guarded(self, work: Callable[[], object]) -> bool:
-        """Run a step. Postings that cannot be used are deleted, and built again; on a full disk they wait."""
+        """Run a step. Unusable postings are deleted and built again. On a full disk, they are kept for another try."""
         try:
             return bool(work())
         except (OSError, apsw.Error) as error:

@@ -1,10 +1,10 @@
-"""A segment: which terms occur in some documents, and how often, in a file. Never changed. Must not depend on the
-database or scores.
+"""Read and write segments. A segment is a file with the terms of some documents and their frequencies. It never
+changes. Must not depend on the database or scores.
 
-The number of documents is limited, so that their numbers have 16 bits and all their scores fit into the cache of a
-processor. Data of documents is in memory, as numbers of the smallest type that fits. Terms and postings are read when
-they are needed, piece by piece, and not mapped into memory: the memory of a process does not grow with what it reads,
-and a truncated file is an error instead of the end of the daemon.
+The number of documents is limited, so that their numbers have 16 bits and all their scores fit in the cache of a
+processor. Data of documents is in memory, as numbers of the smallest type that fits. Terms and postings are read piece
+by piece when they are needed. They are not mapped into memory, so the memory of a process does not grow with what it
+reads, and a truncated file causes an error instead of a crash of the daemon.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DOCUMENT_BITS, _CODE_BITS = 16, 24
 MOST_DOCUMENTS = 1 << _DOCUMENT_BITS
 _ALIGNMENT = 8
 _MAGIC = b"gnodpost"
-# One term in this many is in memory.
+# One of this many terms is in memory.
 _BLOCK = 64
 # A term never contains white space.
 _SEPARATOR = b" "
@@ -41,12 +41,12 @@ _CHUNK = 1 << 20
 
 
 class Damaged(Exception):
-    """The files are not what was written."""
+    """The files differ from what was written."""
 
 
 class File:
-    """A segment's file, written once. It is open as long as this object lives, and may be deleted meanwhile. Any thread
-    may use it."""
+    """A segment's file, which is written once. It stays open as long as this object exists, and may be deleted in the
+    meantime. Thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.name = path.name
@@ -54,7 +54,7 @@ class File:
         finalize(self, os.close, self._descriptor)
 
     def read(self, start: int, size: int) -> bytes:
-        """Raises Damaged where the file is shorter or cannot be read."""
+        """Raises Damaged if the file is shorter or cannot be read."""
         try:
             data = os.pread(self._descriptor, size, start) if size >= 0 else b""
         except OSError as error:
@@ -64,7 +64,7 @@ class File:
         return data
 
     def checksum(self) -> int:
-        """Return the checksum of all that the file has now."""
+        """Return the checksum of the file's current content."""
         checksum = start = 0
         while data := os.pread(self._descriptor, _CHUNK, start):
             checksum = zlib.crc32(data, checksum)
@@ -73,10 +73,10 @@ class File:
 
 
 class Contents(NamedTuple):
-    """`ids`, `docids` (as `ordered_docid`), `collections`, `stemmers` (as `stemmer_number`), `lengths` and `titles` (in
-    terms) by document: documents have numbers in a segment, in the order of their ids. `words`: the terms, sorted.
-    `postings` (as `posting` makes them), sorted. A code is a row in `counts`, how often a term occurs in each
-    column."""
+    """`ids`, `docids` (from `ordered_docid`), `collections`, `stemmers` (from `stemmer_number`), `lengths` and `titles`
+    (in terms) have one value for each document. Documents are numbered in the order of their ids. `words`: the sorted
+    terms. `postings`: sorted numbers from `posting`. A code is a row in `counts`, which has the frequency of a term in
+    each column."""
 
     ids: Numbers
     docids: Numbers
@@ -90,8 +90,8 @@ class Contents(NamedTuple):
 
 
 class CountTable:
-    """How often a term occurs in each column, one row for each code. Keeps what was computed of all rows, which takes
-    up to 90 µs: a query asks for each of its phrases."""
+    """The frequencies of a term in each column, one row for each code. Caches results for all rows: computing them
+    takes up to 90 µs, and a query needs them for each of its phrases."""
 
     def __init__(self, counts: Numbers) -> None:
         self._counts = counts
@@ -109,7 +109,7 @@ class CountTable:
 
 
 class _Header(msgspec.Struct, frozen=True):
-    """`arrays`: their types and lengths, in the order in which they follow."""
+    """`arrays`: the types and lengths of the arrays, in the order of the file."""
 
     first_id: int
     postings: int
@@ -117,8 +117,8 @@ class _Header(msgspec.Struct, frozen=True):
 
 
 class Segment:
-    """`docids`, `collections`, `stemmers`, `lengths` and `titles` by document, as in `Contents`. A code is a row in
-    `counts`, how often a term occurs in each column. `postings`: how many there are."""
+    """`docids`, `collections`, `stemmers`, `lengths` and `titles` are by document, as in `Contents`. A code is a row in
+    `counts`, which has the frequency of a term in each column. `postings`: the number of postings."""
 
     def __init__(self, first_id: int, postings: int, arrays: Mapping[str, Numbers], texts: _Texts | None) -> None:
         self.postings = postings
@@ -146,7 +146,7 @@ class Segment:
         return self._ids[chosen].astype(np.int64) + self._first_id
 
     def numbers_of(self, ids: NDArray[np.int64]) -> tuple[Numbers, Numbers]:
-        """Return which of these ids, which are sorted, are here, and the numbers of those."""
+        """Return a mask of the sorted `ids` that are in this segment, and the numbers of these documents."""
         if not len(self._ids):
             return np.zeros(len(ids), bool), np.empty(0, np.intp)
         first, last = self._first_id, self._first_id + int(self._ids[-1])
@@ -158,8 +158,8 @@ class Segment:
         return is_here, at[is_found]
 
     def record(self, term: bytes, *, is_prefix: bool = False) -> tuple[Numbers, Numbers]:
-        """Return the postings of a term, or of all terms that begin so: the numbers of documents, and a code for each.
-        Raises Damaged and OSError."""
+        """Return the postings of a term, or of all terms with this prefix: the numbers of documents, and a code for
+        each. Raises Damaged and OSError."""
         if self._texts is None:
             return np.empty(0, np.uint16), np.empty(0, np.uint8)
         return self._texts.record(*self._texts.range(term, is_prefix=is_prefix))
@@ -168,7 +168,7 @@ class Segment:
         return self._texts.all() if self._texts else []
 
     def frequencies_of_terms(self, alive: NDArray[np.bool_] | None = None) -> Numbers:
-        """Return in how many documents each term occurs; of those alive."""
+        """Return the number of documents with each term. `alive` restricts the documents."""
         if self._texts is None:
             return np.empty(0, np.int64)
         sizes = self._texts.sizes()
@@ -178,7 +178,7 @@ class Segment:
         return np.bincount(terms[alive[self._texts.record(0, len(sizes))[0]]], minlength=len(sizes))
 
     def contents(self) -> Contents:
-        """Return all of it."""
+        """Return the complete contents of the segment."""
         postings = np.empty(0, np.uint64)
         if self._texts:
             sizes = self._texts.sizes()
@@ -203,11 +203,11 @@ class _Texts:
         return self._terms.all().tobytes().split()
 
     def sizes(self) -> Numbers:
-        """Return how many postings each term has."""
+        """Return the number of postings of each term."""
         return np.diff(self._starts.all().astype(np.int64))
 
     def range(self, term: bytes, *, is_prefix: bool) -> tuple[int, int]:
-        """Return the number of the first term that is this one, or begins so, and of the first behind these."""
+        """Return the range of numbers of terms that equal this one, or that have it as a prefix."""
         first, is_here = self._place(term)
         return first, self._place(term + b"\xff")[0] if is_prefix else first + is_here
 
@@ -218,7 +218,7 @@ class _Texts:
         return self._documents.part(start, end), self._codes.part(start, end)
 
     def _place(self, term: bytes) -> tuple[int, bool]:
-        """Return the number of the first term that is not below `term`, and whether it is this one."""
+        """Return the number of the first term that is not below `term`, and whether the two are equal."""
         block = bisect_left(self._sample, term)
         is_first = self._sample[block : block + 1] == [term]
         if is_first or not block:
@@ -245,7 +245,7 @@ class _Array:
         return np.frombuffer(self.raw(first, last), self._kind)
 
     def raw(self, first: int, last: int) -> bytes:
-        """Do as `part`, but return the bytes of the file."""
+        """Return the same range as `part`, as the bytes of the file."""
         size = self._kind.itemsize
         return self._file.read(self._at + first * size, (last - first) * size)
 
@@ -265,7 +265,7 @@ def write(path: Path, contents: Contents) -> int:
 
 
 def _encoded(contents: Contents) -> list[bytes]:
-    """Return the contents of a segment's file, in parts."""
+    """Return the bytes of a segment's file, in parts."""
     first_id = int(contents.ids[0]) if len(contents.ids) else 0
     words = contents.words
     starts = np.cumsum([0, *np.bincount(term_of(contents.postings), minlength=len(words)).tolist()])
@@ -307,7 +307,7 @@ def opened(file: File) -> Segment:
 
 
 def posting(terms: Numbers, codes: Numbers, documents: Numbers) -> NDArray[np.uint64]:
-    """Return postings as numbers."""
+    """Pack each posting into one number."""
     found = terms.astype(np.uint64)
     found <<= np.uint64(_CODE_BITS)
     found |= codes.astype(np.uint64)
@@ -329,7 +329,7 @@ def document_of(postings: Numbers) -> Numbers:
 
 
 def ordered_docid(docid: str) -> int:
-    """Return a number that orders docids as text does: that of its eight hexadecimal digits."""
+    """Return the value of the eight hexadecimal digits of a docid, which sorts like the text."""
     return int(docid[1:], 16)
 
 
@@ -339,7 +339,7 @@ def tokens(stream: str) -> list[bytes]:
 
 
 def _small(numbers: Numbers) -> Numbers:
-    """Return numbers, none below 0, in the smallest type that holds them."""
+    """Return non-negative numbers in the smallest type that fits."""
     return np.ascontiguousarray(numbers, np.min_scalar_type(int(numbers.max(initial=0))))
 
 

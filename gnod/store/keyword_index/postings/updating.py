@@ -1,8 +1,7 @@
-"""Bring the postings up to the present clock: what to add and to remove is read from the changes of the database. Knows
-no threads.
+"""Update the postings to the current clock. The database's changes say what to add and remove. Has no threads.
 
-Each path has one change, its last. So the present state of all paths that changed up to a clock, added to the version
-before, is what a reader with that clock and the changes behind it needs.
+Each path has one change, its last. The new version is the previous version plus the current state of all paths that
+changed up to a clock. A reader of that clock and the changes after it then misses nothing.
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ from gnod.store.tables.records import Terms
 # The maximum number of documents in one update.
 MOST_DOCUMENTS = 4000
 _MOST_CHARACTERS = 16 * 1024 * 1024
-# A segment is merged with smaller ones that together have at least this part of its documents.
+# Merge a segment with smaller ones unless it has more than this many times their documents.
 LARGER = 2
 # A merge takes about 25 bytes of memory for each posting. A document of a few pages has a thousand postings.
 MOST_POSTINGS = 8_000_000
 
 
 class SegmentSize(NamedTuple):
-    """Of a segment: documents, how many of them are alive, and postings."""
+    """The numbers of documents, of documents that are alive, and of postings in a segment."""
 
     documents: int
     alive: int
@@ -43,7 +42,7 @@ class SegmentSize(NamedTuple):
 
 
 class _ChangedTerms(NamedTuple):
-    """`title`: with the other titles."""
+    """`title` includes the other titles."""
 
     clock: int
     id: int
@@ -58,8 +57,8 @@ class _ChangedTerms(NamedTuple):
 
 
 class _FoundChanges(NamedTuple):
-    """The changes in a snapshot: the `documents` among the first changes after `before`, up to `clock`; the ids of all
-    that changed; and the totals of the full-text table, if these are all changes."""
+    """The first changes after `before`, up to `clock`, in a snapshot. `changed`: the ids of changed documents.
+    `documents`: those that still exist. `totals`: of the full-text table; None if more changes follow."""
 
     before: Version
     clock: int
@@ -69,8 +68,8 @@ class _FoundChanges(NamedTuple):
 
 
 def step(connection: Connection, postings: Postings, feed: Feed, perform: Perform) -> bool:
-    """Take in the next changes. Returns whether there are more. No snapshot is open while the work is performed: the
-    database's log would grow."""
+    """Add the next changes. Returns whether there are more. No snapshot is open during the work, because the database's
+    log would grow."""
     found = in_snapshot(connection, partial(_read, postings.newest or Version(0, 0), feed))
     if found is None:
         return False
@@ -86,7 +85,7 @@ def step(connection: Connection, postings: Postings, feed: Feed, perform: Perfor
 
 
 def compact(postings: Postings, perform: Perform) -> bool:
-    """Merge some segments of the newest version. Returns whether there was something to do."""
+    """Merge some segments of the newest version. Returns whether a merge was needed."""
     newest = postings.newest
     if newest is None:
         return False
@@ -110,9 +109,9 @@ def sizes_of(version: Version) -> list[SegmentSize]:
 
 
 def worth_merging(sizes: Sequence[SegmentSize]) -> list[int]:
-    """Return which segments to merge next, by their numbers; empty if no merge is needed. A search reads all segments,
-    so there should be few. None of those chosen is much larger than the smaller ones together, so a document is copied
-    only a few times. A segment that lost most of its documents is written again."""
+    """Return the numbers of the segments to merge next; empty if no merge is needed. A search reads all segments, so
+    there should be few. No chosen segment is much larger than the smaller ones together, so a document is copied only a
+    few times. A segment that lost most of its documents is written again."""
     order = sorted(range(len(sizes)), key=lambda number: sizes[number].alive)
     for first, number in enumerate(order):
         chosen, alive, postings = [number], sizes[number].alive, sizes[number].postings
@@ -141,7 +140,7 @@ def _read(newest: Version, feed: Feed, connection: Connection) -> _FoundChanges 
     return _FoundChanges(
         newest,
         now.clock if is_last else changed[taken - 1].clock,
-        [each.id for each in changed[:taken] if each.id is not None],
+        [change.id for change in changed[:taken] if change.id is not None],
         documents,
         totals(connection) if is_last else None,
     )
@@ -162,18 +161,18 @@ def _changed(connection: Connection, clock: int) -> Sequence[_ChangedTerms]:
 def _documents(
     connection: Connection, changed: Sequence[_ChangedTerms], known: dict[int, tuple[int, Terms]]
 ) -> tuple[list[SegmentInput], int]:
-    """Return the documents of the first changes, and of how many: until their terms are long enough."""
+    """Return the documents of the first changes, up to a total length of terms, and the number of these changes."""
     found: list[SegmentInput] = []
     characters = taken = 0
-    for each in changed:
+    for change in changed:
         taken += 1
-        if each.is_here:
-            stored_at, terms = known.get(each.id, (0, None))
-            if each.clock > stored_at:
+        if change.is_here:
+            stored_at, terms = known.get(change.id, (0, None))
+            if change.clock > stored_at:
                 terms = None
-            text = _text(connection, each) if terms is None else None
-            stemmer = stemmer_number(each.language)
-            found.append(SegmentInput(each.id, each.docid, each.collection, stemmer, terms, text))
+            text = _text(connection, change) if terms is None else None
+            stemmer = stemmer_number(change.language)
+            found.append(SegmentInput(change.id, change.docid, change.collection, stemmer, terms, text))
             characters += found[-1].characters
             if characters >= _MOST_CHARACTERS:
                 break
@@ -191,12 +190,13 @@ def _without(parts: Sequence[ListedSegment], removed: Collection[int]) -> tuple[
 
 
 def _totals_of(parts: Sequence[ListedSegment]) -> tuple[int, int]:
-    """Return the number of documents, and of their terms."""
+    """Return the numbers of documents and terms."""
     return sum(part.size for part in parts), sum(part.length for part in parts)
 
 
 def _repaired(parts: tuple[ListedSegment, ...], connection: Connection) -> tuple[ListedSegment, ...]:
-    """Compare all documents with the full-text table: the rows of some may be deleted, so no change names them."""
+    """Compare all documents with the full-text table. Rows of removed documents may be deleted, so no change names
+    them."""
     here = np.array(
         [id_ for (id_,) in connection.execute("SELECT id FROM documents_fts_docsize ORDER BY id")], np.int64
     )

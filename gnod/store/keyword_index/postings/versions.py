@@ -1,7 +1,7 @@
-"""The postings of a database: files in a folder beside it, and the versions of them that readers may still need.
+"""Manage the files of the postings, in a folder beside the database, and the versions that readers may still need.
 
-A version has everything up to a clock (`gnod.store.tables.changes`). A reader takes the newest one that is not newer
-than its snapshot. Segments can be deleted while they are read. Must not depend on the database.
+A version includes all changes up to a clock (`gnod.store.tables.changes`). A reader takes the newest version that is
+not newer than its snapshot. Segments can be deleted while they are read. Must not depend on the database.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from gnod import atomic_file
 from gnod.private import private_folder
 from gnod.store.keyword_index.postings.segment import Damaged, File, Numbers, Segment, opened
 
-# Increase it when the files change, or when some may be wrong: files of another format are built again.
+# Increase this if the format changes or existing files may be wrong. Files of another format are built again.
 FORMAT = 5
 # No snapshot is open for longer than this.
 _KEPT_S = 60.0
@@ -33,7 +33,7 @@ _MANIFEST = "manifest.json"
 
 @dataclass(frozen=True)
 class ListedSegment:
-    """A segment with its file (None: it has no postings), its checksum, and which of its documents are alive (None:
+    """A segment with its file (None: no postings), its checksum, and a mask of the documents that are alive (None:
     all)."""
 
     file: File | None
@@ -48,7 +48,7 @@ class ListedSegment:
 
     @cached_property
     def length(self) -> int:
-        """Return the number of their terms."""
+        """Return the number of terms of the documents that are alive."""
         lengths = self.segment.lengths
         return int((lengths if self.alive is None else lengths[self.alive]).sum())
 
@@ -71,17 +71,17 @@ class ListedSegment:
         return replace(self, alive=alive)
 
     def numbers_of(self, ids: Numbers) -> Numbers:
-        """Return the numbers of those of the ids that are alive here."""
+        """Return the numbers of the documents with these ids that are alive in this segment."""
         _, numbers = self.segment.numbers_of(ids)
         return numbers if self.alive is None else numbers[self.alive[numbers]]
 
     def mask(self) -> NDArray[np.bool_]:
-        """Return a new array that tells which documents are alive."""
+        """Return a new mask of the documents that are alive."""
         return np.ones(len(self.segment), bool) if self.alive is None else self.alive.copy()
 
 
 class Version(NamedTuple):
-    """`clock` and `floor`: as in `changes.Position`."""
+    """`clock` and `floor` are as in `changes.Position`."""
 
     clock: int
     floor: int
@@ -103,9 +103,9 @@ class _Manifest(msgspec.Struct, frozen=True):
 
 
 class Postings:
-    """`terms`: the version of the terms in them. Any thread may use it; one thread publishes."""
+    """`terms`: the version of the terms. Thread-safe, but only one thread may publish."""
 
-    # Whether somebody else has verified what is read.
+    # Whether another process has verified the files.
     _is_verified = False
 
     def __init__(self, folder: Path, terms: int) -> None:
@@ -114,7 +114,7 @@ class Postings:
         self._versions: list[tuple[float, Version]] = []
         self._last_file = 0
         self._is_in_doubt = False
-        # This is called when `verify` has something to do.
+        # Called when `verify` has work.
         self.when_in_doubt: Callable[[], None] = lambda: None
 
     @property
@@ -130,17 +130,16 @@ class Postings:
         return total
 
     def up_to(self, clock: int) -> Version | None:
-        """Return the newest version that is not newer than a clock."""
-        return next((each for _, each in reversed(self._versions) if each.clock <= clock), None)
+        """Return the newest version up to a clock, or None."""
+        return next((version for _, version in reversed(self._versions) if version.clock <= clock), None)
 
     def load(self) -> None:
-        """Read what is in the folder, and verify it; nothing if that is of another version. Raises Damaged and
-        OSError."""
+        """Read and verify the files in the folder. Files of another version are ignored. Raises Damaged and OSError."""
         if found := self._read({}):
             self._keep(found)
 
     def doubt(self) -> bool:
-        """Say that files may be damaged. Returns whether somebody will verify them."""
+        """Report that files may be damaged. Returns whether they will be verified."""
         self._is_in_doubt = True
         self.when_in_doubt()
         return True
@@ -153,7 +152,7 @@ class Postings:
                 _verify(part.file, part.checksum)
 
     def _read(self, known: Mapping[str, ListedSegment]) -> Version | None:
-        """Read what is in the folder, but for the segments that are known. Raises Damaged."""
+        """Read the folder, except the segments that are already known. Raises Damaged."""
         try:
             manifest = msgspec.json.decode((self.folder / _MANIFEST).read_bytes(), type=_Manifest)
         except FileNotFoundError:
@@ -182,7 +181,7 @@ class Postings:
         self._versions = [*(recent or self._versions[-1:]), (now, version)]
 
     def new_file(self) -> Path:
-        """Return the path of a file for a segment, which is not there yet."""
+        """Return an unused path for the file of a segment."""
         private_folder(self.folder)
         while True:
             self._last_file += 1
@@ -196,7 +195,7 @@ class Postings:
         return ListedSegment(file, checksum, opened(file))
 
     def publish(self, version: Version) -> None:
-        """Make this the newest version; the files that no version needs are deleted."""
+        """Make this the newest version, and delete the files that no version needs."""
         private_folder(self.folder)
         listed = [_VersionsFile(part.name, part.checksum, part.removed) for part in version.parts]
         manifest = _Manifest(FORMAT, self._terms, version.clock, version.floor, listed)
@@ -206,7 +205,7 @@ class Postings:
         self._delete_others(version)
 
     def drop(self) -> None:
-        """Delete everything."""
+        """Delete all versions and files."""
         self._versions = []
         shutil.rmtree(self.folder, ignore_errors=True)
 
@@ -218,7 +217,7 @@ class Postings:
 
 
 class SharedPostings(Postings):
-    """The postings that another process publishes, which has verified them. They are read again when they change."""
+    """The postings that another process publishes and has verified. They are read again when they change."""
 
     _is_verified = True
 
@@ -228,7 +227,7 @@ class SharedPostings(Postings):
         self._lock = threading.Lock()
 
     def doubt(self) -> bool:
-        """The daemon repeats the read, and finds the damage itself."""
+        """Return False: the daemon repeats the read, and finds the damage itself."""
         return False
 
     def up_to(self, clock: int) -> Version | None:

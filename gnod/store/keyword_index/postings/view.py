@@ -1,8 +1,8 @@
-"""The documents that a search sees: those of segments, without what changed since, and the rest as the full-text table
-has them. Counts and scores what these two say together.
+"""Count and score the documents that a search sees. Unchanged documents come from segments; all others come from the
+full-text table.
 
-A connection reads the newest postings that its snapshot allows, and what changed after them. Both must agree with the
-full-text table about the number of documents and their lengths. Otherwise the view has only what the table says.
+A connection reads the newest postings that its snapshot allows, and the changes after them. Both must agree with the
+full-text table about the number of documents and their lengths. Otherwise the view uses only the full-text table.
 
 Depends on FTS5's phrases; must not depend on filters or the query language.
 """
@@ -38,17 +38,17 @@ from gnod.store.tables import changes
 from gnod.store.tables.changes import Position
 
 _PATH = (1.0, 0.0, 0.0)
-# What the stem of one language counts in documents of another. There it is often that of another word, and sometimes
-# that of a related one.
+# The weight of a stem of one language in documents of another. There it is often the stem of another word, and
+# sometimes of a related word.
 OTHER_LANGUAGE = 0.6
-# Any of the phrases, in FTS5's syntax.
+# Alternative phrases, in FTS5's syntax.
 AnyOf = tuple[str, ...]
-# Documents, with the records of their lengths where the full-text table has them.
+# Documents, with the records of their lengths if the full-text table has them.
 _SELECT = "SELECT d.id, d.docid, d.collection_id, d.language, s.sz FROM"
 _SIZES = "LEFT JOIN documents_fts_docsize s ON s.id = d.id AND typeof(s.sz) = 'blob'"
 _ALL = f"{_SELECT} documents d {_SIZES} WHERE d.active"
 _THESE = f"{_SELECT} json_each(?) wanted CROSS JOIN documents d ON d.id = wanted.value {_SIZES}"
-# The order is fixed, because SQLite would read all changes of each collection: 40 ms for a million.
+# CROSS fixes the order. Otherwise SQLite would read all changes of each collection: 40 ms for a million.
 _CHANGED = (
     f"{_SELECT} changes h CROSS JOIN collections c ON c.name = h.collection"
     f" CROSS JOIN documents d ON d.collection_id = c.id AND d.path = h.path {_SIZES} WHERE h.clock > ?"
@@ -57,7 +57,8 @@ T = TypeVar("T")
 
 
 class WeighedPhrase(NamedTuple):
-    """A phrase with its weight. `languages`: whose stemmers make this phrase of the query's word (None: all)."""
+    """A phrase with its weight. `languages`: the languages whose stemmers make this phrase from the query's word (None:
+    all)."""
 
     text: str
     weight: float
@@ -65,9 +66,9 @@ class WeighedPhrase(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where a phrase occurs in a part: the numbers of documents, each once, and codes, which are rows in `table`: how
-    often each column has it. `terms`: how many the phrase has; 0: it is the beginning of a word. `owners`: the place of
-    each code's document; None: each document has one code."""
+    """The occurrences of a phrase in a part. `documents`: numbers of documents, each once. `codes`: rows in `table`,
+    which say how often each column has the phrase. `terms`: the number of terms in the phrase; 0 for the beginning of a
+    word. `owners`: for each code, the position of its document; None if each document has one code."""
 
     documents: Numbers
     codes: Numbers
@@ -83,14 +84,14 @@ class Places(NamedTuple):
         return np.bincount(self.owners, of_codes, len(self.documents)).astype(np.float64)
 
     def in_titles(self) -> Numbers:
-        """Return the documents whose title has the phrase, which must not be a prefix."""
+        """Return the documents whose title has the phrase. The phrase must not be a prefix."""
         found: Numbers = self.documents[self.table.in_title.take(self.codes)]
         return found
 
 
 class Scored(NamedTuple):
-    """The best documents, unordered; `docids` as `ordered_docid` makes them. `total` and `total_of_roots`: the
-    sum of the scores of all documents of the view, and of their square roots."""
+    """The best documents, unordered. `docids` are made by `ordered_docid`. `total`: the sum of the scores of all
+    documents of the view; `total_of_roots`: the sum of their square roots."""
 
     ids: NDArray[np.int64]
     docids: Numbers
@@ -100,7 +101,7 @@ class Scored(NamedTuple):
 
 
 class Matching(NamedTuple):
-    """Documents, as a mask for each part."""
+    """A set of documents: one mask for each part."""
 
     parts: Sequence[ListedSegment]
     masks: Sequence[NDArray[np.bool_]]
@@ -119,8 +120,9 @@ class Matching(NamedTuple):
 
 
 class View:
-    """`rest`: the documents that only the full-text table has. `only_rest`: that table also has documents that no
-    search may see, or that are in parts. `mean`: the mean length of documents, if these are a sample of more."""
+    """`rest`: the documents that only the full-text table has. `only_rest`: read only these from that table, because it
+    also has documents that are in parts, or that no search may see. `mean`: the mean length of all documents, if the
+    view has only a sample of them."""
 
     def __init__(
         self,
@@ -143,7 +145,7 @@ class View:
         self._damping = [np.asarray(bm25.damping(part.segment.lengths / self._mean)) for part in self.parts]
 
     def forget(self) -> None:
-        """Forget where phrases occur, which takes megabytes in a large index."""
+        """Drop the cached occurrences of phrases, which take megabytes in a large index."""
         self._rows.clear()
         self._places.clear()
 
@@ -154,15 +156,15 @@ class View:
 
     @property
     def is_nearly_complete(self) -> bool:
-        """Tell whether segments have nearly all documents; so they will soon have the rest."""
+        """Tell whether the segments have nearly all documents, so that they will soon have the rest."""
         return 0 < len(self._rest) <= min(FEW, self.size // 2)
 
     def frequency(self, phrase: str) -> int:
-        """Return in how many documents a phrase occurs."""
+        """Return the number of documents with a phrase."""
         return sum(len(self._find(part, phrase).documents) for part in self.parts)
 
     def frequencies(self, first: bytes) -> dict[bytes, int]:
-        """Return in how many documents of the segments each term occurs, of the terms from `first` on."""
+        """Return the number of documents with each term, for the terms from `first` on. Reads only segments."""
         found: dict[bytes, int] = {}
         for part in self.parts:
             sizes = part.segment.frequencies_of_terms(part.alive)
@@ -172,7 +174,7 @@ class View:
         return found
 
     def matching(self, groups: Sequence[AnyOf], excluded: AnyOf = ()) -> Matching:
-        """Return the documents with a phrase of every group, and with none that is excluded."""
+        """Return the documents with a phrase of every group, and without an excluded phrase."""
         masks = []
         for part in self.parts:
             mask = part.mask()
@@ -184,7 +186,7 @@ class View:
         return Matching(self.parts, masks)
 
     def among(self, ids: Collection[int], groups: Sequence[AnyOf]) -> set[int]:
-        """Return those of the documents that have a phrase of every group."""
+        """Return the documents among `ids` that have a phrase of every group."""
         wanted = np.array(sorted(ids), np.int64)
         found: set[int] = set()
         for part in self.parts:
@@ -212,8 +214,8 @@ class View:
         depth: int | None,
         among: Matching | None = None,
     ) -> Scored:
-        """Return the documents with the best BM25 scores: `depth` of them and those as good as the last (None: all).
-        The sums do not depend on `among`."""
+        """Return the `depth` documents with the best BM25 scores, and all that are as good as the last one (None: all
+        documents). The sums do not depend on `among`."""
         found: list[tuple[Numbers, Numbers, Numbers]] = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
         total = total_of_roots = 0.0
         top, least = np.empty(0), float(np.nextafter(0.0, 1.0))
@@ -243,25 +245,25 @@ class View:
             found = self._find(part, phrase.text)
             gained = bm25.damped(found.frequencies(weights), damping.take(found.documents))
             scores[found.documents] += self._weight(part, phrase, found) * gained
-            if found.terms:  # of the beginning of a word, the whole word of a title is another one
+            if found.terms:  # the beginning of a word does not count as a word of a title
                 titled.append((found.in_titles(), phrase.weight, found.terms))
         _add_titles(scores, part.segment.titles, titled)
         return scores
 
     @staticmethod
     def _weight(part: ListedSegment, phrase: WeighedPhrase, found: Places) -> NDArray[np.float64] | float:
-        """Return the weight of a phrase, where it depends on it for each document."""
+        """Return the weight of a phrase: an array by document if the weight depends on the language."""
         if phrase.languages is None:
             return phrase.weight
         of_stemmers: NDArray[np.float64] = phrase.weight * _trust(phrase.languages)
         return of_stemmers.take(part.segment.stemmers.take(found.documents))
 
     def _mask(self, part: ListedSegment, phrases: AnyOf) -> NDArray[np.bool_]:
-        """Return which documents of a part have one of the phrases."""
+        """Return a mask of the documents of a part that have one of the phrases."""
         return _mask_of(part, [self._find(part, phrase).documents for phrase in phrases])
 
     def _find(self, part: ListedSegment, phrase: str) -> Places:
-        """Return where a phrase occurs in the documents of a part that are alive."""
+        """Return the occurrences of a phrase in the documents of a part that are alive."""
         key = part.segment, phrase
         if key not in self._places:
             terms, is_prefix = _parsed(phrase)
@@ -280,10 +282,11 @@ class View:
         return _alive(part, Places(numbers, np.arange(len(numbers)), CountTable(counts[is_here]), len(terms)))
 
     def _read(self, phrase: str, terms: Sequence[bytes]) -> tuple[Numbers, Numbers]:
-        """Return where the full-text table has a phrase: of one term, among the documents that segments lack."""
+        """Return the occurrences of a phrase in the full-text table. A phrase of one term is only looked up in
+        documents that the segments lack."""
         if not terms:
             return np.empty(0, np.int64), np.empty((0, COLUMNS), np.uint32)
-        # A row with a phrase of several words is looked up as slowly as the table is read up to the first such row.
+        # Looking up one row with a phrase of several words takes as long as reading the table up to the first such row.
         among = self._rest.tolist() if self._only_rest and len(terms) == 1 else None
         ids, counts = columns.counts(self._connection, phrase, among)
         order = np.argsort(ids)
@@ -292,9 +295,9 @@ class View:
 
 @dataclass
 class _ViewReader:
-    """`postings`: None: the connection reads the full-text table alone. `kept`: the view that was used last, its clock,
-    and the version that it reads: segments are merged without a change of the database. `seen`: the view of the
-    snapshot that is read now; `is_one`: there is a snapshot."""
+    """`postings`: None if the connection reads only the full-text table. `kept`: the clock, version and view that were
+    last used; the version is needed because segments are merged without a change of the database. `seen`: the view of
+    the current snapshot. `is_one`: there is a snapshot."""
 
     postings: Postings | None = None
     kept: tuple[int, Version | None, View] | None = None
@@ -306,7 +309,7 @@ _readers: WeakKeyDictionary[Connection, _ViewReader] = WeakKeyDictionary()
 
 
 def attach(connection: Connection, postings: Postings | None) -> None:
-    """Let the connection, which must be a reader, use postings."""
+    """Let a reading connection use postings."""
     _readers[connection] = _ViewReader(postings)
 
 
@@ -325,8 +328,8 @@ def view_of(connection: Connection) -> View:
 
 
 def in_one_view(connection: Connection, work: Callable[[Connection], T]) -> T:
-    """Run a read in the transaction that is open; the postings are looked up once. Where these turn out to be damaged,
-    it runs again without them."""
+    """Run a read in the open transaction. The postings are looked up once. If they turn out to be damaged, the read
+    runs again without them."""
     reader = _readers.setdefault(connection, _ViewReader())
     try:
         with _one(reader):
@@ -356,8 +359,8 @@ def in_snapshot(connection: Connection, work: Callable[[Connection], T]) -> T:
 
 @contextmanager
 def sample(connection: Connection, ids: Collection[int], mean: float) -> Iterator[None]:
-    """Let keyword searches meanwhile see only these documents. They are scored as a part of others that are not here:
-    `mean` is the mean length of all."""
+    """Let keyword searches inside the context see only these documents. They are scored as a sample of more documents,
+    whose mean length is `mean`."""
     before = _readers.get(connection, _ViewReader())
     listed = json_list(sorted(ids))
     view = View(connection, [], _segment_of(list(connection.execute(_THESE, (listed,)))), mean=mean)
@@ -370,7 +373,7 @@ def sample(connection: Connection, ids: Collection[int], mean: float) -> Iterato
 
 @contextmanager
 def _one(reader: _ViewReader) -> Iterator[None]:
-    """Let all reads meanwhile use the same view: they are in one transaction."""
+    """Let all reads inside the context use the same view. They must be in one transaction."""
     reader.is_one = True
     try:
         yield
@@ -393,8 +396,7 @@ def _view(connection: Connection, version: Version | None, clock: int) -> View:
 
 
 def _segment_of(rows: Sequence[tuple[Any, ...]]) -> Segment:
-    """Return the documents of rows that are in the full-text table, as a segment without postings: that table has
-    them."""
+    """Return the rows that are in the full-text table as a segment without postings. The table has their postings."""
     there = sorted(row for row in rows if row[-1])
     ids, docids, collections, languages, records = zip(*there, strict=True) if there else [()] * 5
     of_all, of_titles = columns.lengths(records)
@@ -411,11 +413,11 @@ def _segment_of(rows: Sequence[tuple[Any, ...]]) -> Segment:
 
 
 def _add_titles(scores: Numbers, titles: Numbers, found: Sequence[tuple[Numbers, float, int]]) -> None:
-    """Add what a title gives: the weight of its words in the query, by the share of the title that these are. `found`:
+    """Add the scores of titles: the weight of the query's words in a title, times their share of the title. `found`:
     documents whose title has a phrase, the weight of the phrase, and its number of terms.
 
-    BM25 hardly distinguishes a title from a word that is frequent in the text: both saturate. But a title that the
-    query covers says what the document is about.
+    BM25 hardly distinguishes a word in a title from a frequent word in the text, because both saturate. But a title
+    that the query covers states the subject of the document.
     """
     if not any(len(documents) for documents, *_ in found):
         return
@@ -429,8 +431,8 @@ def _add_titles(scores: Numbers, titles: Numbers, found: Sequence[tuple[Numbers,
 
 @cache
 def _trust(languages: frozenset[str]) -> NDArray[np.float64]:
-    """Return how much a stem of these languages counts in documents, by their stemmers: fully where the language of a
-    document is not known."""
+    """Return the weight of a stem of these languages in documents, by the document's stemmer. It is 1 if the language
+    of a document is unknown."""
     trust = np.full(MOST_STEMMERS, OTHER_LANGUAGE)
     trust[[UNKNOWN_NUMBER, *map(stemmer_number, languages)]] = 1.0
     return trust
@@ -447,7 +449,7 @@ def _in_segment(part: ListedSegment, term: bytes, *, is_prefix: bool) -> Places:
     places = _alive(part, Places(documents.astype(np.intp), codes, part.segment.table, terms=1))
     if not is_prefix:
         return places
-    # Several terms may begin like this, and a document may have some of them.
+    # Several terms may have this beginning, and a document may contain several of them.
     mask = _mask_of(part, [places.documents])
     return places._replace(documents=np.flatnonzero(mask), owners=np.cumsum(mask)[places.documents] - 1)
 
