@@ -183,7 +183,7 @@ HOSTILE: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "hidden trigger": (after(_HIDDEN), "does not create"),
     "table that is copies in an index": (after("CREATE TABLE vec_01234567 (x)"), "does not create"),
     "view": (after("CREATE VIEW v AS SELECT * FROM keys"), "does not create"),
-    "orphans": (after("PRAGMA foreign_keys = OFF", "DELETE FROM namespaces"), "rows without the row"),
+    "orphans": (after("PRAGMA foreign_keys = OFF", "DELETE FROM namespaces"), "rows refer to missing rows"),
     "damaged pages": (lambda data: data[:8192] + b"\x55" * (len(data) - 8192), "is damaged"),
     "cut short": (lambda data: data[: len(data) // 2], "is damaged"),
     "no database": (lambda _: b"x" * 9000, "cannot be restored"),
