@@ -40,7 +40,7 @@ class Folder:
 async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "notes")
     await folder.begun()
-    assert folder.lost() == ["changes before this were not seen"]
+    assert folder.lost() == ["earlier changes may have been missed"]
     (folder.path / "sub").mkdir()
     await until(lambda: folder.told() == {"sub"})
     (folder.path / "sub" / "a.md").write_text("x")
@@ -78,7 +78,7 @@ async def test_after_a_large_burst_everything_is_compared(tmp_path: Path) -> Non
     for number in range(3000):
         (busy.path / f"{number}.md").touch()
     await until(lambda: "many files changed at once" in busy.lost())
-    assert quiet.lost() == ["changes before this were not seen"]
+    assert quiet.lost() == ["earlier changes may have been missed"]
     busy.source.close()
     quiet.source.close()
 

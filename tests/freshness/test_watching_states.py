@@ -226,11 +226,11 @@ async def test_a_folder_without_events_is_looked_at_less_often_while_nothing_cha
     assert watch.state(None).mode == "off"
     walk_all(watch, config)
     watch.differed()
-    await until(lambda: str(watch.state(None).reason).endswith("is of type nfs4; it is looked at every 5 min"))
+    await until(lambda: str(watch.state(None).reason).endswith("is of type nfs4; gnod checks it every 5 min"))
     often = FolderWatch(config, lambda _: None, no_events, SyncTimings())
     await often.open(Looks().at(config.path))
     walk_all(often, config)
-    assert str(often.state(None).reason).endswith("it is looked at every 5 s")
+    assert str(often.state(None).reason).endswith("gnod checks it every 5 s")
     assert not often.is_walk_due(3600)
 
 
