@@ -35,8 +35,8 @@ def _fenced(mark: str) -> str:
     return rf"{mark[1:]}(?:{at_line_start}|(?<=\A{mark})).*(?:\n(?![ ]{{0,3}}{mark}).*)*(?:\n[ ]{{0,3}}{mark}.*)?"
 
 
-# Marks that are not a part of words. Each alternative begins with a different character, which makes the pattern several
-# times as fast. It matches in one way only, and covers a bounded number of characters or ends with the code.
+# Marks that are not a part of words. Each alternative begins with a different character, which makes the pattern
+# several times as fast. It matches in one way only, and covers a bounded number of characters or ends with the code.
 _IN_WORDS = (
     rf"~~(?<={_LETTER}~~)(?={_LETTER})"
     rf"|==(?<={_LETTER}==)(?={_LETTER})"

@@ -238,7 +238,7 @@ def test_a_path_is_found_in_another_composition_on_every_system(tmp_path: Path) 
     (tmp_path / "u\u0308/e\u0301").mkdir(parents=True)
     assert real_path(f"{tmp_path}/\xfc/\xe9") == f"{tmp_path}/u\u0308/e\u0301"
     assert root_problem(f"{tmp_path}/\xfc") == (
-        f"the folder {tmp_path}/\xfc does not exist, but one whose letters are composed otherwise:"
+        f"the folder {tmp_path}/\xfc does not exist, but the same name in another Unicode form does:"
         f" write {tmp_path}/u\u0308"
     )
     assert real_path(f"{tmp_path}/U\u0308") == f"{tmp_path}/U\u0308"

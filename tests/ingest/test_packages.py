@@ -48,7 +48,7 @@ def test_of_a_package_only_the_part_with_the_text_is_listed(tmp_path: Path) -> N
 @pytest.mark.parametrize("path", [*WITHOUT_TEXT, *OTHER_PARTS])
 def test_it_is_said_why_other_parts_are_left_out(tmp_path: Path, path: str) -> None:
     write(tmp_path, *WITHOUT_TEXT, *PARTS, *OTHER_PARTS)
-    assert "is a package of macOS" in str(why_not_listed(collection(tmp_path), path, IgnoreFiles()))
+    assert "is a macOS package" in str(why_not_listed(collection(tmp_path), path, IgnoreFiles()))
 
 
 @pytest.mark.parametrize(

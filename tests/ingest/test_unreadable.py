@@ -150,7 +150,7 @@ def test_the_owner_learns_where_to_allow_it_and_for_which_program(path: str, pan
 )
 def test_other_refusals_are_said_as_the_system_says_them(number: int, platform: str) -> None:
     assert why_refused(refusal("/notes", number), platform) == os.strerror(number)
-    assert why_refused(OSError(), platform) == "the system refuses it"
+    assert why_refused(OSError(), platform) == "the system refuses access"
 
 
 def refusing(call: Callable[..., Any], folder: Path) -> Callable[..., Any]:

@@ -151,7 +151,7 @@ def test_why_a_path_is_not_listed(tmp_path: Path) -> None:
     reasons = {
         "a.md": None,
         "sub/f.md": None,
-        "node_modules/x.js": "the folder node_modules is left out: the collection excludes it",
+        "node_modules/x.js": "the folder node_modules is excluded: the collection excludes it",
         "b.log": ".gitignore ignores it",
         "sub/d.tmp": "sub/.gitignore ignores it",
         "out.md": "it is a symbolic link out of the collection's folder",
