@@ -1,4 +1,4 @@
-"""Formats that need no library: texts, code, data, tables, notebooks, archives; and what is refused."""
+"""Test formats that need no library (texts, code, data, tables, notebooks, archives) and refused files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + b"\0" * 512
         (zipped({"mimetype": "application/vnd.oasis.opendocument.text"}), "a.odt", "corrupt"),
     ],
 )  # fmt: skip
-def test_what_has_no_text_says_why(data: bytes, name: str, kind: str) -> None:
+def test_the_message_says_why_a_file_has_no_text(data: bytes, name: str, kind: str) -> None:
     refused = failure(data, name)
     assert refused.kind == kind
     assert refused.message.endswith(".")
@@ -77,7 +77,7 @@ def test_what_has_no_text_says_why(data: bytes, name: str, kind: str) -> None:
     assert "Traceback" not in refused.message
 
 
-def test_there_is_no_converter_names_the_extension() -> None:
+def test_the_message_without_a_converter_names_the_extension() -> None:
     assert failure(OLE, "old.doc").message == ("There is no converter for a .doc file.")
 
 

@@ -1,4 +1,4 @@
-"""Formats that markitdown and other libraries read, on small files made here."""
+"""Test formats that markitdown and other libraries read, with small generated files."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_pptx() -> None:
     result = converted(presentation(("Slide zqx", "point")), "a.pptx")
     assert "# Slide zqx" in result.markdown
     assert "point" in result.markdown
-    assert result.title is None  # "PowerPoint Presentation" is nobody's title
+    assert result.title is None  # "PowerPoint Presentation" is not a real title
 
 
 def test_pdf() -> None:

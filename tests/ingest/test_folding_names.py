@@ -1,4 +1,4 @@
-"""Folders of a file system that folds names: events may spell a path otherwise than its folder lists it."""
+"""Test a file system that folds names: events may spell a path differently from the list of its folder."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Followed:
         self.index, self.pool, self.root = index, pool, root
         self.place = Looks().at(str(root))
         folders = [Folder(name, str(root), None) for name in ("followed", "fresh")]
-        index.write(lambda c: mirror(c, [], []))  # what earlier folders left
+        index.write(lambda c: mirror(c, [], []))  # remove the rows of earlier folders
         index.write(lambda c: mirror(c, folders, []))
 
     async def sync(self, scope: Scope = WHOLE, name: str = "followed") -> None:
@@ -61,7 +61,7 @@ class Followed:
         ).run()
 
     async def noticed(self, events: set[str]) -> Scope:
-        """Return what the watch of the folder makes of events."""
+        """Return the scope that the watch of the folder derives from events."""
         scopes: list[Scope] = []
 
         def tell(_: str, on_events: OnEvents) -> EventSource:
@@ -98,7 +98,7 @@ def worker_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class History:
-    """Random changes of a folder. `events` are what was told of them, in any spelling."""
+    """Random changes of a folder. `events`: the reported paths of the changes, in any spelling."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root = root
@@ -220,7 +220,7 @@ async def test_where_case_counts_two_files_are_two_documents(small_index: SmallI
     assert len(folder.contents()) == 3
 
 
-def test_the_system_is_asked_for_the_spelling_of_a_path(tmp_path: Path) -> None:
+def test_the_system_decides_on_the_spelling_of_a_path(tmp_path: Path) -> None:
     root = tmp_path / DISK / "Notes/Große Übung"
     with folding_disk():
         root.mkdir(parents=True)

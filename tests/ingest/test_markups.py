@@ -1,4 +1,4 @@
-"""Markups become Markdown line by line; what is not prose leaves an empty line."""
+"""Test the translation of markups to Markdown line by line. Lines that are not prose become empty."""
 
 from __future__ import annotations
 
@@ -291,7 +291,7 @@ SLOW = [":r:`a" + " " * 16_000 + "`", "* a" + " " * 16_000 + "b", "= a" + " " * 
 
 @pytest.mark.slow
 @every_markup
-def test_odd_texts_cost_little(name: str) -> None:
+def test_odd_texts_are_fast(name: str) -> None:
     for text in SLOW:
         started = time.process_time()
         assert len(translated(text + "\nzqx", name)) == text.count("\n") + 2

@@ -1,4 +1,4 @@
-"""Word files: everything that Word shows is found, once; what is deleted or hidden is not."""
+"""Test Word files: all text that Word shows is found once, and deleted or hidden text is not found."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def part(name: str, inner: str) -> str:
 
 
 def word(body: str, others: dict[str, tuple[str, str]] | None = None) -> Converted:
-    """Convert a document. `others`: the kind and the XML of the parts to which it refers, by their names, as r1, r2."""
+    """Convert a document. `others`: the kind and the XML, by name, of the parts to which it refers as r1, r2, ..."""
     parts = {START: part("document", f"<w:body>{body}</w:body>")}
     parts |= {f"word/{name}": xml for name, (_, xml) in (others or {}).items()}
     related = [(kind, f"word/{name}") for name, (kind, _) in (others or {}).items()]
@@ -60,7 +60,7 @@ def word(body: str, others: dict[str, tuple[str, str]] | None = None) -> Convert
         '<w:r><w:drawing><wp:inline><wp:docPr descr="zqx"/></wp:inline></w:drawing></w:r>',
     ],
 )
-def test_what_word_shows_is_there_once(shown: str) -> None:
+def test_text_that_word_shows_is_found_once(shown: str) -> None:
     markdown = word(paragraph(shown) + paragraph(run("end"))).markdown
     assert markdown.split() == ["zqx", "end"]
 
@@ -79,7 +79,7 @@ def test_what_word_shows_is_there_once(shown: str) -> None:
         '<w:r><w:drawing><wp:inline><wp:docPr descr="C:\\pictures\\zqx.png"/></wp:inline></w:drawing></w:r>',
     ],
 )
-def test_what_word_does_not_show_is_left_out(hidden: str) -> None:
+def test_text_that_word_does_not_show_is_omitted(hidden: str) -> None:
     assert word(paragraph(run("before ") + hidden + run("after"))).markdown == "before after"
 
 

@@ -1,4 +1,4 @@
-"""Pictures that a note shows: what stays as it is, what becomes smaller, and what is refused with a reason."""
+"""Test pictures in notes: which ones stay unchanged, become smaller, or are refused with a reason."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SVG = '<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"><script>x</s
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "GIF", "WEBP"])
-def test_what_browsers_show_stays_as_it_is(kind: str) -> None:
+def test_formats_of_browsers_stay_unchanged(kind: str) -> None:
     data = encoded(Image.new("RGB", (30, 20), "red"), kind=kind)
     assert shown_picture(data, is_svg=False) == PictureRead(mime=f"image/{kind.lower()}", data=data)
 
@@ -44,7 +44,7 @@ def test_others_become_jpeg(size: tuple[int, int], kind: str) -> None:
         (encoded(Image.new("1", (20_000, 20_000))), False, "The image has 400 megapixels; at most 120 are read."),
     ],
 )
-def test_what_is_not_shown_has_a_reason(data: bytes, is_svg: bool, reason: str) -> None:
+def test_a_picture_that_is_not_shown_has_a_reason(data: bytes, is_svg: bool, reason: str) -> None:
     with pytest.raises(ConversionFailed) as failed:
         shown_picture(data, is_svg=is_svg)
     assert failed.value.message == reason
