@@ -110,7 +110,7 @@ _LETTERS = {
 }
 LATIN = frozenset(_LETTERS["LATIN"])
 LANGUAGES = sorted({"zh", *_ONE_LANGUAGE.values(), *(code for each in _LETTERS.values() for code in each)})
-# Every sentence of these languages has some of these letters. At least the share below it is among them.
+# Every sentence of these languages has some of these letters: at least _MARKED_SHARE of all its letters.
 _MARKED = {
     "LATIN": {"vi": frozenset("ăđơưạảấầẩậắằặẹếềểệịọốồổộớờởợụủứừửựỷ"), "yo": frozenset("ẹọṣ\u0323")},
     "CYRILLIC": {"kk": frozenset("ғқңүұһәө"), "mn": frozenset("үө")},

@@ -28,20 +28,20 @@ class WordSet(Generic[W]):
         self._hashes = np.sort(_hashes(words))
 
     def known(self, words: Iterable[W]) -> set[W]:
-        asked = list(words)
+        listed = list(words)
         if not self._hashes.size:
             return set()
-        hashes = _hashes(asked)
+        hashes = _hashes(listed)
         places = np.minimum(np.searchsorted(self._hashes, hashes), self._hashes.size - 1)
-        return {word for word, known in zip(asked, (self._hashes[places] == hashes).tolist(), strict=True) if known}
+        return {word for word, known in zip(listed, (self._hashes[places] == hashes).tolist(), strict=True) if known}
 
 
 def has_word(word: str, languages: Iterable[str]) -> bool:
     """Return whether the dictionary of one of the languages (ISO 639-1) contains a word. Languages without a dictionary
     have no words. The first call takes up to 0.1 s for each language. Dictionaries stay in memory: 0.2 to 3.3 MB each,
     16 MB in total."""
-    asked = word.lower().encode("utf-8", "replace")
-    return any(_dictionary(language).known([asked]) for language in languages)
+    key = word.lower().encode("utf-8", "replace")
+    return any(_dictionary(language).known([key]) for language in languages)
 
 
 @cache

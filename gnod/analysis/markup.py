@@ -52,7 +52,7 @@ _MARK = re.compile(
     rf"`(?:{_fenced('```')}|`{{1,10}}[^`\n]{{1,500}}``|[^`\n]{{1,500}}`|`+)|~{_fenced('~~~')}|{_IN_WORDS}",
     re.IGNORECASE,
 )
-# These types have names like the ones of source code, but are prose.
+# These types are prose, although their names look like types of source code.
 _PROSE = frozenset({"text/x-rst", "text/x-tex"})
 _DATA = frozenset({"application/json", "application/yaml", "application/toml"})
 _EMPHASIS = re.compile(r"\*+|~~|==")
@@ -120,7 +120,7 @@ def _has_counterpart(found: re.Match[str]) -> bool:
 
 
 def without_closing(heading: str) -> str:
-    """Remove the closing signs from a heading that has lost its opening signs.
+    """Remove the closing signs of a heading. `heading`: the text after its opening signs.
 
     >>> without_closing("Title ##"), without_closing("Learn C#"), without_closing("##")
     ('Title', 'Learn C#', '')

@@ -53,7 +53,7 @@ _STEMMED_LIKE = {"bs": "sr", "hr": "sr"}
 # Languages whose stemmers remove prefixes: a stem may begin inside the word.
 PREFIX_STRIPPING = frozenset({"ar", "ga", "id", "nl", "ta", "yi"})
 
-# Stemmers that do not change Latin letters.
+# Stemmers that do not change Latin letters, which all precede _AFTER_LATIN.
 _OTHER_SCRIPTS = frozenset({"ar", "el", "hi", "hy", "ne", "ru", "ta", "yi"})
 _AFTER_LATIN = "\u0250"
 

@@ -342,11 +342,13 @@ def terms_of_many(
     plain = _plain(words)
     folds = Folds()
     for analyzer in analyzers:
-        asked = possible(analyzer.language) if possible else words
-        forms = [plain[word] for word in asked if word in plain]
-        for word, term in zip(filter(plain.__contains__, asked), analyzer.terms_of_plain(forms, folds), strict=True):
+        candidates = possible(analyzer.language) if possible else words
+        forms = [plain[word] for word in candidates if word in plain]
+        for word, term in zip(
+            filter(plain.__contains__, candidates), analyzer.terms_of_plain(forms, folds), strict=True
+        ):
             found[word].add(term)
-        for word in asked:
+        for word in candidates:
             if word not in plain:
                 found[word].add(analyzer.analyse(word)[0])
     return found

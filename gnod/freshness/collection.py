@@ -298,7 +298,7 @@ class SyncedCollection:
             limits=self._services.configuration.current.ingest,
             ignore_files=self._services.ignore_files,
             progress=progress,
-            # No event reports a change of a link's target.
+            # The targets of links may have changed.
             scope=scope.joined(of_paths(self._links)),
             left=self._orphaned_mirrors,
             is_first=scope.is_whole and self.last_reconcile is None,

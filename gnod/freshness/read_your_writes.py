@@ -85,8 +85,8 @@ class FreshnessService:
 
     def known(self, collections: list[str]) -> KnownFreshness:
         """Return the state of these collections (all when empty) as far as it is known without a walk or the index."""
-        wanted = set(collections)
-        names = [c.name for c in self._configuration.current.collections if not wanted or c.name in wanted]
+        requested = set(collections)
+        names = [c.name for c in self._configuration.current.collections if not requested or c.name in requested]
         return KnownFreshness(
             names,
             self._scheduler.pending_files(),

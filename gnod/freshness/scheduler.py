@@ -119,8 +119,8 @@ class SyncScheduler:
 
     async def sync(self, names: list[str]) -> None:
         """Make the index equal to the folders of these collections (all when empty). Raises the errors of a sync."""
-        wanted = names or [c.name for c in self._configuration.current.collections]
-        runs = (asyncio.shield(self.collection(name).request()) for name in wanted)
+        requested = names or [c.name for c in self._configuration.current.collections]
+        runs = (asyncio.shield(self.collection(name).request()) for name in requested)
         for end in await asyncio.gather(*runs, return_exceptions=True):
             # Ignore a removed collection that the caller did not name.
             was_removed = isinstance(end, CollectionNotFound) and not names
@@ -138,14 +138,14 @@ class SyncScheduler:
 
     def _config_changed(self, _: list[str]) -> None:
         """Watch and sync exactly the collections that the current config names."""
-        wanted = {c.name: c for c in self._configuration.current.collections}
-        for name in self._collections.keys() - wanted.keys():
+        configs = {c.name: c for c in self._configuration.current.collections}
+        for name in self._collections.keys() - configs.keys():
             collection = self._collections[name]
             if not collection.is_removed:
                 collection.remove()
             elif not collection.is_running:
                 del self._collections[name]
-        for config in wanted.values():
+        for config in configs.values():
             self._configured(config)
         self.state_changed.emit()
 

@@ -32,8 +32,8 @@ class Heard:
     async def next(self) -> set[str]:
         """Let the event loop read, and return the paths reported since the last call."""
         await asyncio.sleep(0.05)
-        told, self.paths = self.paths, set()
-        return told
+        paths, self.paths = self.paths, set()
+        return paths
 
 
 @asynccontextmanager

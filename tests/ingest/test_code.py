@@ -205,9 +205,9 @@ def test_the_language_is_detected_from_comments() -> None:
     ],
 )
 def test_any_text_is_read_within_bounds(path: str, text: str) -> None:
-    begun = time.process_time()
+    started = time.process_time()
     code = read(text, path)
-    assert time.process_time() - begun < 20
+    assert time.process_time() - started < 20
     if code is not None:
         assert all(p.end - p.start <= MAX_CHARACTERS for p in code.passages)
         assert len(code.passages) <= MAX_DEFINITIONS

@@ -73,11 +73,9 @@ class Followed:
         return scopes[0]
 
     def contents(self, name: str = "followed") -> list[object]:
-        of_it = f"JOIN collections c ON c.id = collection_id WHERE c.name = '{name}'"
-        documents = (
-            f"SELECT d.path, size, inode, source_hash, title FROM documents d {of_it} AND active ORDER BY d.path"
-        )
-        return [*self.index.rows(documents), *self.index.rows(f"SELECT e.path, kind FROM ingest_errors e {of_it}")]
+        join = f"JOIN collections c ON c.id = collection_id WHERE c.name = '{name}'"
+        documents = f"SELECT d.path, size, inode, source_hash, title FROM documents d {join} AND active ORDER BY d.path"
+        return [*self.index.rows(documents), *self.index.rows(f"SELECT e.path, kind FROM ingest_errors e {join}")]
 
 
 @asynccontextmanager

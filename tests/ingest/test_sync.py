@@ -129,8 +129,8 @@ async def test_titles_and_headings_of_every_markup(small_index: SmallIndex, tmp_
         await sync()
     assert small_index.rows("SELECT title FROM documents") == [("Manual",)] * 5
     for name in headings:
-        of_it = f"JOIN documents d USING (mirror_hash) WHERE d.path = '{name}'"
-        found = small_index.rows(f"SELECT heading FROM chunks {of_it} ORDER BY seq")
+        join = f"JOIN documents d USING (mirror_hash) WHERE d.path = '{name}'"
+        found = small_index.rows(f"SELECT heading FROM chunks {join} ORDER BY seq")
         assert found == [("Manual",), ("Manual > Setup",)], name
 
 

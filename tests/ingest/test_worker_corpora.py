@@ -86,10 +86,10 @@ def test_expected_text_of_markitdown() -> None:
         text_of_all = whole_text(outcome)
         # gnod keeps only descriptions of pictures by people, and formats the header of an Outlook message differently.
         is_outlook = case["path"].endswith(".msg")
-        wanted = [text.partition("](")[0] for text in case["must_include"] if not text.startswith("data:")]
+        expected = [text.partition("](")[0] for text in case["must_include"] if not text.startswith("data:")]
         missing += [
             (case["path"], text)
-            for text in wanted
+            for text in expected
             if text.removeprefix("![").removesuffix("]") not in text_of_all
             and not (is_outlook and text.startswith(("#", "**")))
         ]

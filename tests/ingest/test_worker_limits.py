@@ -183,10 +183,10 @@ async def test_it_finds_no_secret_in_its_environment(collection: Collection, mon
     monkeypatch.setenv("HF_TOKEN", "zqx17")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "zqx17")
     async with collection.served():
-        told = await collection.does("tell_environment")
-    assert isinstance(told, PreparedDocument)
-    assert "TMPDIR=" in told.markdown
-    assert "zqx17" not in told.markdown
+        outcome = await collection.does("tell_environment")
+    assert isinstance(outcome, PreparedDocument)
+    assert "TMPDIR=" in outcome.markdown
+    assert "zqx17" not in outcome.markdown
 
 
 @linux

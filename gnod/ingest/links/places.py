@@ -67,9 +67,9 @@ class LinkPlaces:
         return self._anchors.get(last, 0 if known is None and last.lower() in ("", "top") else known)
 
     def _below(self, above: list[str], name: str) -> int | None:
-        wanted = [*map(slug_of, above), slug_of(name)]
+        slugs = [*map(slug_of, above), slug_of(name)]
         for path in paths(self._outline):
-            if [slug_of(each.text) for each in path][-len(wanted) :] == wanted:
+            if [slug_of(each.text) for each in path][-len(slugs) :] == slugs:
                 return path[-1].start
         return None
 

@@ -73,10 +73,10 @@ def _choose(setting: str, *, has_rapid: bool, installed: Collection[str]) -> Rea
         others = [code for code in sorted(installed) if code in _OTHERS.values()][:_MAX_LANGUAGES]
         codes = others or ([] if has_rapid else sorted(installed)[:_MAX_LANGUAGES])
         return Reader(rapid=has_rapid, tesseract=tuple(codes)) if has_rapid or codes else _installing()
-    wanted = [tag.split("-")[0] for tag in setting.split(",")]
-    if has_rapid and not _OTHERS.keys() & wanted:
+    tags = [tag.split("-")[0] for tag in setting.split(",")]
+    if has_rapid and not _OTHERS.keys() & tags:
         return Reader(rapid=True)
-    codes = [code for tag in wanted if (code := _KNOWN.get(tag, tag))]
+    codes = [code for tag in tags if (code := _KNOWN.get(tag, tag))]
     if missing := [code for code in codes if code not in installed]:
         return (
             f"the languages in `ocr` need tesseract: install {', '.join(f'tesseract-ocr-{code}' for code in missing)}"

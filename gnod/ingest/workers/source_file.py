@@ -64,11 +64,11 @@ def _read_once(path: str, max_bytes: int) -> FileRead | None:
             size = f"The file has {before.size / 1e6:,.0f} MB; only files up to {max_bytes / 1e6:,.0f} MB are read."
             raise ReadFailed("too_large", size, before)
         # Read one more byte to detect growth of the file.
-        wanted = min(max_bytes, _PART_BYTES) if in_part else before.size
-        data = read_at(descriptor, 0, wanted if in_part else wanted + 1)
+        expected = min(max_bytes, _PART_BYTES) if in_part else before.size
+        data = read_at(descriptor, 0, expected if in_part else expected + 1)
         with _told():
             after = regular(os.fstat(descriptor))
-    if before != after or len(data) != wanted:
+    if before != after or len(data) != expected:
         return None
     return FileRead(_whole_messages(data) if in_part else data, after)
 
