@@ -52,8 +52,8 @@ def is_of(word: str, language: str) -> bool:
 
 
 def scores(text: str, languages: Sequence[str]) -> dict[str, float]:
-    """Return how many distinct words of the text each language has. The more of the languages have a word, the less it
-    counts."""
+    """Return how many distinct words of the text each language has. A word counts less if more of the
+    languages have it."""
     found = dict.fromkeys(languages, 0.0)
     known = _languages_by_word()
     for word in set(words(text.lower())):

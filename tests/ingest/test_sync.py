@@ -1,4 +1,4 @@
-"""Test syncs of a real folder through real workers into a real database, also after changes."""
+"""Test syncs of a real folder through real workers into a real database, including after changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert files in tests, also files with other files in them, as a worker does."""
+"""Convert files in tests, including the files in them, as a worker does."""
 
 from __future__ import annotations
 
