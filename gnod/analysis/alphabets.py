@@ -1,7 +1,7 @@
-"""Which languages a text can be in, by its script and by its letters. Pure: no models, no statistics.
+"""Find the languages that a text can be in from its script and letters. Pure: no models, no statistics.
 
-The letters of each language are those of its orthography (as in Unicode's CLDR, exemplar characters). Only languages
-that lingua supports are listed, so that both give the same codes.
+The letters of each language come from its orthography (the exemplar characters of Unicode's CLDR). The list contains
+only languages that lingua supports, so that both give the same codes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from functools import cache
 
 from gnod.caches import Computed
 
-# Scripts, by their Unicode names, that only one language uses.
+# Unicode names of the scripts that only one language uses.
 _ONE_LANGUAGE = {
     "ARMENIAN": "hy",
     "BENGALI": "bn",
@@ -30,13 +30,12 @@ _ONE_LANGUAGE = {
     "TELUGU": "te",
     "THAI": "th",
 }
-# A Japanese text has at least this share of kana among its kana and Han characters. A Chinese text may quote some.
+# In a Japanese text, at least this share of the kana and Han characters is kana. A Chinese text may quote a few kana.
 _KANA_SHARE = 0.1
 
 _RUSSIAN = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
 _SOUTH_SLAVIC = "абвгдежзиклмнопрстуфхцчш"
-# Letters by script and language: all letters, but for Latin those beyond a to z, and for Devanagari those of one
-# language only.
+# Letters by script and language. Latin omits a to z. Devanagari lists only the letters that one language alone uses.
 _LETTERS = {
     "LATIN": {
         "af": "áèéêëíîïóôöúûüý",
@@ -111,13 +110,13 @@ _LETTERS = {
 }
 LATIN = frozenset(_LETTERS["LATIN"])
 LANGUAGES = sorted({"zh", *_ONE_LANGUAGE.values(), *(code for each in _LETTERS.values() for code in each)})
-# Every sentence of these languages has such letters: at least this share.
+# Every sentence of these languages has some of these letters: at least _MARKED_SHARE of all its letters.
 _MARKED = {
     "LATIN": {"vi": frozenset("ăđơưạảấầẩậắằặẹếềểệịọốồổộớờởợụủứừửựỷ"), "yo": frozenset("ẹọṣ\u0323")},
     "CYRILLIC": {"kk": frozenset("ғқңүұһәө"), "mn": frozenset("үө")},
 }
 _MARKED_SHARE = 0.02
-# Foreign names and words have other letters, so this share of a text's letters is not evidence.
+# Foreign names and words use other letters, so a share of letters up to this one is not evidence.
 _FOREIGN_SHARE = 0.01
 _NOT_ASCII = re.compile("[^\x00-\x7f]")
 
@@ -148,12 +147,12 @@ def candidates(sample: str) -> list[str]:
 
 
 def has_other_letters(sample: str) -> bool:
-    """Tell whether the sample has letters that English has not. Much faster than `candidates`."""
+    """Return whether the sample has letters that English does not use. Much faster than `candidates`."""
     return not sample.isascii() and any(map(_script, _NOT_ASCII.findall(sample.lower())))
 
 
 def _by_letters(script: str, counts: Mapping[str, int], total: int) -> list[str]:
-    """Return the languages with the fewest letters that are not theirs."""
+    """Return the languages to which the fewest letters of the text are foreign."""
     languages = _LETTERS[script]
     telling = _telling(script)
     present = {letter: count for letter, count in counts.items() if letter in telling}
@@ -170,7 +169,7 @@ def _by_letters(script: str, counts: Mapping[str, int], total: int) -> list[str]
 
 @cache
 def _telling(script: str) -> frozenset[str]:
-    """Return the letters that not all languages of the script have."""
+    """Return the letters that only some languages of the script use."""
     sets = list(map(frozenset, _LETTERS[script].values()))
     return frozenset().union(*sets) - frozenset.intersection(*sets)
 

@@ -1,10 +1,10 @@
-"""Words by which a short text tells its language. Pure.
+"""Recognise the language of a short text by its words. Pure.
 
-The commonest ones are the function words of `stopwords`, and the most frequent words of languages that have none there:
-each line of common_words.txt begins with the code of its language. Close languages are told apart by words that only
-one of them has: Bosnian and Croatian, and Indonesian and Malay, share most of their words, and Hindi and Marathi their
-letters, so that the statistics of their letters are nearly the same. Names of months, words of science and function
-words differ.
+Common words are the function words of `stopwords` or, for languages without such a list, the most frequent words: each
+line of common_words.txt begins with the code of its language. Bosnian and Croatian, and Indonesian and Malay, share
+most of their words, and Hindi and Marathi share their letters, so the statistics of their letters are nearly the same.
+Words that only one of them uses distinguish these close languages: names of months, words of science and function
+words.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gnod.analysis import stopwords
 
-# Beginnings of words by language. An underscore ends a whole word.
+# Beginnings of words by language. An underscore marks the end of a whole word.
 _BEGINNINGS_OF_CLOSE = {
     "bs": """april august avgust decembar evrop fabri fajl februar hemij hiljad histori hljeb
         izvještaj januar juni juli kahv ko_ lahk maj_ mart_ muzi nauk neko_ niko_ novembar odbran oktobar opšt
@@ -35,10 +35,10 @@ _BEGINNINGS_OF_CLOSE = {
 }
 _OTHER = {"bs": "hr", "hr": "bs", "id": "ms", "ms": "id", "hi": "mr", "mr": "hi"}
 _BEGINNINGS = {language: tuple(words.split()) for language, words in _BEGINNINGS_OF_CLOSE.items()}
-# Characters that may be next to a word.
+# Characters that may precede or follow a word.
 _PUNCTUATION = ".,;:!?()[]\"'“”„‘’«»–—…।"
 _WORD = re.compile(r"[^\W\d_]+")
-# A language has clearly more words if it leads by half a word that no other has.
+# A language clearly has more words if it leads by half of a word that only it has.
 _CLEAR = 0.5
 
 
@@ -47,12 +47,13 @@ def words(text: str) -> list[str]:
 
 
 def is_of(word: str, language: str) -> bool:
-    """Tell whether a word, in lower case, is one of the commonest of a language."""
+    """Return whether a word, in lower case, is one of the commonest words of a language."""
     return language in _languages_by_word().get(word, ())
 
 
 def scores(text: str, languages: Sequence[str]) -> dict[str, float]:
-    """Return how many of its different words each language has; a word counts the less, the more of them have it."""
+    """Return how many distinct words of the text each language has. A word counts less if more of the
+    languages have it."""
     found = dict.fromkeys(languages, 0.0)
     known = _languages_by_word()
     for word in set(words(text.lower())):
@@ -79,12 +80,12 @@ def language_of(words: Iterable[str]) -> str | None:
 
 
 def is_common(word: str) -> bool:
-    """Tell whether a word, in lower case, is one of the commonest of any language."""
+    """Return whether a word, in lower case, is one of the commonest words of any language."""
     return word in _languages_by_word()
 
 
 def told_apart(sample: str, language: str) -> str:
-    """Return the language itself, or the close one if the sample has more of its words.
+    """Return the close language if the sample has more of its words, otherwise the language itself.
 
     >>> told_apart("Ko je bio na univerzitetu u januaru?", "hr")
     'bs'

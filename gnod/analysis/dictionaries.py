@@ -1,6 +1,6 @@
-"""Large sets of words, and those of languages: the word lists of pyspellchecker.
+"""Look words up in large sets, such as the dictionaries of languages (the word lists of pyspellchecker).
 
-A word in a dictionary is not a slip, even if no document has it. Must not depend on the index.
+A word in a dictionary is not a typing error, even if no document contains it. Must not depend on the index.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ _ENTRY = re.compile(rb'"([^"\\]+)":')
 
 
 class WordSet(Generic[W]):
-    """Tells which words are in a set, by their hashes: it takes eight bytes for each word."""
+    """A set that stores only hashes of its words, eight bytes for each word."""
 
     def __init__(self, words: Iterable[W]) -> None:
         self._hashes = np.sort(_hashes(words))
 
     def known(self, words: Iterable[W]) -> set[W]:
-        asked = list(words)
+        listed = list(words)
         if not self._hashes.size:
             return set()
-        hashes = _hashes(asked)
+        hashes = _hashes(listed)
         places = np.minimum(np.searchsorted(self._hashes, hashes), self._hashes.size - 1)
-        return {word for word, known in zip(asked, (self._hashes[places] == hashes).tolist(), strict=True) if known}
+        return {word for word, known in zip(listed, (self._hashes[places] == hashes).tolist(), strict=True) if known}
 
 
 def has_word(word: str, languages: Iterable[str]) -> bool:
-    """Tell whether a word is in the dictionary of one of the languages (ISO 639-1). Languages without a dictionary have
-    no words. The first time takes up to 0.1 s for each language. Dictionaries stay in memory: 0.2 to 3.3 MB each, all
-    of them 16 MB."""
-    asked = word.lower().encode("utf-8", "replace")
-    return any(_dictionary(language).known([asked]) for language in languages)
+    """Return whether the dictionary of one of the languages (ISO 639-1) contains a word. Languages without a dictionary
+    have no words. The first call takes up to 0.1 s for each language. Dictionaries stay in memory: 0.2 to 3.3 MB each,
+    16 MB in total."""
+    key = word.lower().encode("utf-8", "replace")
+    return any(_dictionary(language).known([key]) for language in languages)
 
 
 @cache

@@ -1,11 +1,11 @@
-"""Find numbers and dates in a text, and the form that all their spellings share. Pure; it must not know any index.
+"""Find numbers and dates in a text, and the form that all their spellings share. Pure; must not depend on an index.
 
 `1,234,567` and `1 234 567` are 1234567, `4 May 2026` and `04.05.2026` are 2026-05-04, and the digits of a telephone
-number, an IBAN or an ISBN are one number, however they are grouped. A figure that can be read in two ways has both
-forms: `1,234` is a thousand or a decimal, `04/05/2026` is in April or in May.
+number, an IBAN or an ISBN are one number, however they are grouped. An ambiguous figure has both forms: `1,234` is a
+thousand or a decimal, `04/05/2026` is in April or in May.
 
-months.txt has the names of the twelve months, one month in a line, in all languages of `alphabets`. They are those of
-dateparser, which has them from Unicode's CLDR.
+months.txt lists the names of the twelve months in all languages of `alphabets`, one month per line. The names come from
+dateparser, which takes them from Unicode's CLDR.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import NamedTuple
 
 from gnod.analysis.stemming import fold, normalise
 
-# Digits with at most two characters between them. It begins with a digit, which makes it several times as fast; what
-# must not stand before that digit is in a lookbehind after it.
-# In scripts without spaces, a number follows a letter.
+# Digits with at most two characters between them. The pattern begins with a digit, which makes it several times as
+# fast; the lookbehind that excludes a character before that digit therefore follows it. It does not exclude letters of
+# scripts without spaces, because a number may follow them directly.
 _LETTER = r"0-9A-Za-z_\u00c0-\u0dff\u1200-\u1fff"
 _RUN = re.compile(
     rf"[0-9](?<![{_LETTER}][0-9])(?:[0-9]{{3,}}|[0-9]*(?=[^0-9]{{1,2}}[0-9]))"
@@ -35,18 +35,19 @@ _YEAR_FIRST = re.compile(
 _YEAR_LAST = re.compile(rf"{_BEFORE}([0-9]{{1,2}})([-/.]) ?([0-9]{{1,2}})\2 ?([12][0-9]{{3}})(?![\d/-])")
 _TOKEN = re.compile(r"[0-9]+|[^\W\d_][^\s\d.,;:!?()/]*")
 _REACH = 32  # characters from a year to its day and month
-# Words between a day, a month and a year, which are skipped.
+# Words that may be between a day, a month and a year. They are skipped.
 _FILLERS = frozenset(
     {"st", "nd", "rd", "th", "er", "o", "º", "ª", "de", "of", "del", "d", "the", "m", "gada", "г", "р"}
 )
 
 _GROUPED = re.compile(r"([1-9]\d{0,2}(?:([,.' ])\d{3})(?:\2\d{3})*|[1-9]\d?(?:,\d\d)+,\d{3})(?:[.,](\d+))?")
 _DECIMAL = re.compile(r"(\d+)[.,](\d+)")
-# Lists, and addresses of machines.
+# Lists of numbers and IP addresses are not codes.
 _NO_CODE = re.compile(r"[,']|\A[0-9]{1,3}(?:\.[0-9]{1,3}){3}\Z")
 _IBAN = re.compile(r"(?<!\w)[A-Z]{2}[0-9]{2}(?: [A-Z0-9]{4}){2,7}(?: [A-Z0-9]{1,4})?(?!\w)")
 _IBAN_HEAD = len("NL91 ABNA ")
-# The number of digits of a code, such as a telephone number: fewer are several numbers, and more are a table's row.
+# The number of digits of a code, such as a telephone number. A run of fewer digits is several numbers, and a longer one
+# is a row of a table.
 _LEAST, _MOST = 7, 20
 # Country codes have two digits, except these: https://www.itu.int/pub/T-SP-E.164D
 _COUNTRY = re.compile("[17]|(?:2[1-69]|3[578]|42|5[09]|6[789]|8[0578]|9[679])[0-9]|[0-9]{2}")
@@ -60,12 +61,12 @@ class WrittenFigure(NamedTuple):
     form: str
 
     def is_written(self, text: str) -> bool:
-        """Tell whether the text has the form itself, whose parts are terms anyway."""
+        """Return whether the text contains the form itself. The parts of the form are then terms anyway."""
         return text[self.start : self.end] == self.form
 
 
 def figures(text: str) -> Iterator[WrittenFigure]:
-    """Yield the numbers and dates that can be written in other ways."""
+    """Yield the numbers and dates that have other spellings."""
     for run in _RUN.finditer(text):
         start, end = run.span()
         if end - start < _SHORTEST:
@@ -83,7 +84,7 @@ def figures(text: str) -> Iterator[WrittenFigure]:
 
 
 def _of_digits(text: str, start: int, end: int, digits: str) -> Iterator[WrittenFigure]:
-    """Yield the date of a year, and other forms of a telephone number, that is written without separators."""
+    """Yield the date around a year, or other forms of a telephone number, for digits without separators."""
     if len(digits) == _YEAR_DIGITS:
         for year in _YEAR.finditer(text, start, end):
             yield from _with_name(text, year)
@@ -97,7 +98,7 @@ def _is_international(text: str, start: int) -> bool:
 
 
 def _dates(text: str, low: int, high: int) -> Iterator[WrittenFigure]:
-    """Yield the dates in a run of digits, and those whose year it has."""
+    """Yield the dates in a run of digits, and dates with the name of a month if the run contains their year."""
     for found in _YEAR_FIRST.finditer(text, low, high):
         yield from _figures_of(found, found[1], found[3], found[4])
     for found in _YEAR_LAST.finditer(text, low, high):
@@ -114,7 +115,7 @@ def _figures_of(found: re.Match[str], year: str, month: str, day: str) -> Iterat
 
 
 def _with_name(text: str, year: re.Match[str]) -> Iterator[WrittenFigure]:
-    """Yield the date of a year with a day and the name of a month just before it, or else just after it."""
+    """Yield the date of a year that has a day and the name of a month just before it, or otherwise just after it."""
     start, end = year.span()
     before = _tokens(text, max(start - _REACH, 0), start)[::-1]
     after = _tokens(text, end, end + _REACH)
@@ -144,7 +145,7 @@ def _months() -> dict[str, list[int]]:
 
 
 def _forms(run: str, is_international: bool) -> Iterator[str]:
-    """Return the forms of digits that are next to each other."""
+    """Yield the forms of a run of digits."""
     digits = re.sub("[^0-9xX]", "", run).lower()
     grouped, decimal = _GROUPED.fullmatch(run), _DECIMAL.fullmatch(run)
     if grouped:
@@ -157,7 +158,7 @@ def _forms(run: str, is_international: bool) -> Iterator[str]:
 
 
 def _codes(digits: str, is_international: bool) -> Iterator[str]:
-    """Return a code's digits; those of a telephone number also without the prefixes for calls from elsewhere."""
+    """Yield the digits of a code; for a telephone number, also without the prefixes for calls from elsewhere."""
     yield digits
     stripped = digits.lstrip("0")
     if stripped and stripped != digits:

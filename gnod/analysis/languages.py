@@ -1,8 +1,9 @@
 """Detect the language of a text: its script and letters leave some candidates, and lingua chooses one.
 
-lingua runs in its low-accuracy mode (at most 60 MB instead of 548 MB) and loads only the models of the candidates. All
-of its 75 languages are told apart. It always finds a language, also for a list of names; so the text must show that it
-is in this language. This is for the converter workers; the daemon has `short_texts`, which needs less memory.
+lingua runs in its low-accuracy mode (at most 60 MB instead of 548 MB) and loads only the models of the candidates. It
+distinguishes all of its 75 languages. Because it always returns a language, even for a list of names, the words of the
+text must confirm the result. The converter workers use this module; the daemon uses `short_texts`, which needs less
+memory.
 """
 
 from __future__ import annotations
@@ -17,22 +18,23 @@ from gnod.analysis.alphabets import candidates
 from gnod.analysis.prose import ENGLISH_WORDS, SAMPLE_CHARACTERS, is_english, is_plainly_english, prose_sample
 from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
 
-# Shorter texts give no clear answer. Other letters than those of ASCII tell more, and source code has more names.
+# Shorter texts give no clear answer. Letters beyond ASCII say more, and source code contains more names.
 _MIN_LETTERS, _MIN_LETTERS_IN_ASCII, _MIN_LETTERS_IN_CODE = 8, 16, 120
 _CODE = re.compile(r"[_=(){}\[\];<>]")
 _CODE_SHARE = 0.05
-# A text in a language has more than this share of its common words. (Messages of programs have few.)
+# In a text in a language, more than this share of the words are common words of that language. Messages of programs
+# have few of them.
 _COMMON_SHARE = 0.03
 _ALSO_ENGLISH = ENGLISH_FUNCTION_WORDS | ENGLISH_WORDS
-# Or more than this share of its words, without the shortest, are in lower case and not English: names are capitalised,
-# and keywords are mostly English.
+# Otherwise, more than this share of the words, without the shortest, must be in lower case and not English: names are
+# capitalised, and keywords are mostly English.
 _FOREIGN_SHARE = 0.6
 _MIN_WORD = 3
-# A text with letters that English does not have needs only that not nearly all of its words are capitalised.
+# If a text has letters that English does not use, it is enough that at most this share of its words is capitalised.
 _NAMES_SHARE = 0.85
 # Keep this many detectors, each for one set of candidates: 0.03 MB each, since all share lingua's models.
 _DETECTORS = 64
-# Lists of English or scientific words look like Latin to lingua, but have none of these.
+# lingua takes lists of English or scientific words for Latin, but they contain none of these words.
 _LATIN = re.compile(r"\b(?:ad|cum|esse|est|et|non|quae|quam|qui|quod|sed|sit|sunt|ut)\b", re.IGNORECASE)
 
 
@@ -65,7 +67,7 @@ def _likeliest(sample: str, possible: list[str]) -> str | None:
 
 
 def _shows(sample: str, language: str, possible: list[str]) -> bool:
-    """Tell whether the words of a sample show that it is in a language, and not a list of names."""
+    """Return whether the words of a sample show that it is in a language and is not a list of names."""
     words = common_words.words(sample)
     common = sum(common_words.is_of(word, language) and word not in _ALSO_ENGLISH for word in words)
     if language == "en" or common > _COMMON_SHARE * len(words):
@@ -80,7 +82,7 @@ def _shows(sample: str, language: str, possible: list[str]) -> bool:
 
 @cache
 def _load(code: str) -> None:
-    """Load lingua's model of a language in Latin letters; all detectors share it. To load fifty at once would take 10
+    """Load lingua's model of a language in Latin letters; all detectors share it. Loading fifty at once would take 10
     MB more."""
     if code in alphabets.LATIN and code != "en":
         _detector(("en", code)).detect_language_of("any text")

@@ -1,7 +1,10 @@
-"""What of Markdown is not words: the metadata at its head, and the marks inside words. It must not know any index.
+"""Find the parts of Markdown that are not words: the metadata at its head, and the marks inside words. Must not depend
+on an index.
 
-The terms of a text and the places of words in it are found without the marks: `un**believ**able`, `caf&eacute;` and an
-escaped `snake_case` are one word each, and the readings between the characters of `<ruby>` do not divide a word.
+
+The marks are removed before the terms of a text and the places of its words are computed: `un**believ**able`,
+`caf&eacute;` and an escaped `snake_case` are one word each, and the readings between the characters of `<ruby>` do not
+divide a word.
 """
 
 from __future__ import annotations
@@ -13,12 +16,12 @@ _MAX_HEAD_CHARACTERS = 64 * 1024
 _BLOCK = re.compile(
     r"(?P<mark>---|\+\+\+)[ \t]*\n(?P<lines>.*?)(?:(?<=\n)|\n)(?:(?P=mark)|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL
 )
-# The object stands alone, which tells it from the first of many lines of JSON.
+# No other object may follow: otherwise it is the first of many lines of JSON.
 _OBJECT = re.compile(r'(?P<mark>\{)(?:[ \t]*"[^\n]*|\s*".*?\n)\}[ \t]*\n(?!\s*(?:\{"|\Z))', re.DOTALL)
 
-# A character without width, which separates no words: with it in their place, marks do not move the text.
+# A character without width that does not separate words. It replaces each character of a mark, to keep offsets valid.
 _NOTHING = "\u200b"
-# These have no case. To ignore it for them would add ten milliseconds to each start of the daemon.
+# These characters have no case. Ignoring case for them would add ten milliseconds to each start of the daemon.
 _KANJI, _KANA = "(?-i:[\u3400-\u9fff々])", "(?-i:[\u3041-\u30ff])"
 _READING = re.compile(rf"<rt\b[^<>\n]{{0,200}}>([^<>\n]{{1,200}})|(?<={_KANJI})《({_KANA}{{1,30}})》", re.IGNORECASE)
 _SAME_RUBY = re.compile(rf"</rt>(?:<rb>|{_KANJI}|<rp>\W</rp>|</rb>)*", re.IGNORECASE)
@@ -27,13 +30,13 @@ _LETTER = r"[^\W\d_]"
 
 
 def _fenced(mark: str) -> str:
-    """Return the pattern of what follows the first character of a fence, to its last line."""
+    """Return the pattern of a fenced block, from the second character of its opening fence to its last line."""
     at_line_start = "|".join(rf"(?<=\n{' ' * spaces}{mark})" for spaces in range(4))
     return rf"{mark[1:]}(?:{at_line_start}|(?<=\A{mark})).*(?:\n(?![ ]{{0,3}}{mark}).*)*(?:\n[ ]{{0,3}}{mark}.*)?"
 
 
-# What is not a part of words. Each alternative begins with a character of its own, which makes it several times as
-# fast; it is tried in one way, and reaches over a bounded number of characters or to the end of the code.
+# Marks that are not a part of words. Each alternative begins with a different character, which makes the pattern
+# several times as fast. It matches in one way only, and covers a bounded number of characters or ends with the code.
 _IN_WORDS = (
     rf"~~(?<={_LETTER}~~)(?={_LETTER})"
     rf"|==(?<={_LETTER}==)(?={_LETTER})"
@@ -44,12 +47,12 @@ _IN_WORDS = (
     rf"|<(?:r[pt]\b[^<>\n]{{0,200}}>[^<>\n]{{0,200}}(?:</r[pt]>)?|/?(?:{_TAGS})\b[^<>\n]{{0,200}}>)"
 )
 _ANY_IN_WORDS = re.compile(_IN_WORDS, re.IGNORECASE)
-# With code, which is found to be left as it is.
+# Also matches code, which stays unchanged.
 _MARK = re.compile(
     rf"`(?:{_fenced('```')}|`{{1,10}}[^`\n]{{1,500}}``|[^`\n]{{1,500}}`|`+)|~{_fenced('~~~')}|{_IN_WORDS}",
     re.IGNORECASE,
 )
-# Source code has types of its own names; these of them are prose.
+# These types are prose, although their names look like types of source code.
 _PROSE = frozenset({"text/x-rst", "text/x-tex"})
 _DATA = frozenset({"application/json", "application/yaml", "application/toml"})
 _EMPHASIS = re.compile(r"\*+|~~|==")
@@ -57,7 +60,7 @@ _REACH = 200  # characters from one mark to its counterpart
 
 
 def is_code(mime: str) -> bool:
-    """Tell whether names in texts of this type are identifiers: source code and data."""
+    """Return whether names in texts of this type are identifiers, as they are in source code and data."""
     return mime in _DATA or (mime.startswith("text/x-") and mime not in _PROSE)
 
 
@@ -75,7 +78,7 @@ def head_end(text: str) -> int:
 
 
 def without_marks(text: str) -> str:
-    """Return a text of the same length, in which characters without width replace the marks.
+    """Return a text of the same length with marks replaced by characters without width.
 
     >>> without_marks("un**believ**able caf&eacute;").replace("\\u200b", "")
     'unbelievable café'
@@ -84,7 +87,7 @@ def without_marks(text: str) -> str:
 
 
 def readings(text: str) -> str:
-    """Return the readings of the characters in `<ruby>`, which are not a part of the words.
+    """Return the readings in `<ruby>`, which are not a part of the words.
 
     >>> readings("<ruby>東<rt>とう</rt>京<rt>きょう</rt></ruby>")
     'とうきょう'
@@ -109,7 +112,7 @@ def _replaced(found: re.Match[str]) -> str:
 
 
 def _has_counterpart(found: re.Match[str]) -> bool:
-    """Tell whether the same mark is before it or after it in the line, as Markdown requires of emphasis."""
+    """Return whether the line has the same mark before or after this one, as Markdown requires of emphasis."""
     start, end = found.span()
     before = found.string[max(start - _REACH, 0) : start].rpartition("\n")[2]
     after = found.string[end : end + _REACH].partition("\n")[0]
@@ -117,7 +120,7 @@ def _has_counterpart(found: re.Match[str]) -> bool:
 
 
 def without_closing(heading: str) -> str:
-    """Return what follows the opening signs of a heading, without the signs that may close it.
+    """Remove the closing signs of a heading. `heading`: the text after its opening signs.
 
     >>> without_closing("Title ##"), without_closing("Learn C#"), without_closing("##")
     ('Title', 'Learn C#', '')

@@ -1,4 +1,4 @@
-"""Find negations. Short lists of closed word classes, without affixes (`un-` also begins `under`).
+"""Find negations with short lists of closed word classes, without affixes (`un-` also begins `under`).
 
 Chinese, Japanese, Korean and Thai are not supported: their negations are parts of other words.
 """
@@ -56,7 +56,7 @@ def negation(text: str, language: str | None) -> str | None:
 
 
 def is_negated(text: str, language: str | None) -> bool:
-    """Tell whether the text contains or implies a negation."""
+    """Return whether the text contains or implies a negation."""
     if negation(text, language):
         return True
     implying = _words_of(_IMPLYING, language)
@@ -65,7 +65,7 @@ def is_negated(text: str, language: str | None) -> bool:
 
 
 def negating_words() -> frozenset[str]:
-    """Return the folded negating words of all languages. Only for words that one of two similar texts has."""
+    """Return the folded negating words of all languages. Use it only for words by which two similar texts differ."""
     return frozenset(_form(word) for words in _NEGATING.values() for word in words.split())
 
 

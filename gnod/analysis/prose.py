@@ -1,4 +1,4 @@
-"""The words of a Markdown text, without code and markup, and whether they are English. Pure."""
+"""Extract the words of a Markdown text without code and markup, and check whether they are English. Pure."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from gnod.analysis.stopwords import ENGLISH_FUNCTION_WORDS
 
 # Longer samples are slower and not more accurate: with 1,500 characters, lingua took 40 % of the indexing time.
 SAMPLE_CHARACTERS = 500
-# English has this share of common words, in a sample of this many words.
+# Common words make up at least this share of English, in a sample of at least this many words.
 _ENGLISH_SHARE = 0.15
 _ENGLISH_LENGTH = 10
-# A text with this share in this many words is certainly English, although it may have markup and code.
+# With at least this share in at least this many words, a text is certainly English, even if it has markup and code.
 _PLAINLY_ENGLISH_SHARE = 0.2
 _PLAINLY_ENGLISH_LENGTH = 30
-# Function words of one letter are words of many languages.
+# Many languages have function words of one letter.
 ENGLISH_WORDS = frozenset(word for word in ENGLISH_FUNCTION_WORDS if len(word) > 1) | {
     *("as", "at", "by", "for", "from", "if", "into", "not", "on", "with")
 }
-# Words that no other language in Latin letters has. A text of one or two lines has at most this many words.
+# Words that no other language in Latin letters uses. A text of one or two lines has at most this many words.
 _ENGLISH_ONLY = frozenset(
     {
         *("could", "does", "from", "how", "should", "that", "the", "their", "these", "they", "this", "those", "what"),
@@ -37,8 +37,8 @@ _NOT_PROSE = re.compile(rf"https?://\S+|`[^`\n]*`|<[^>\n]*>|{_IDENTIFIER}|[#*|=\
 
 
 def is_english(sample: str) -> bool:
-    """Recognise English without lingua, which takes a millisecond per document. A quarter of English prose, and two
-    thirds of technical notes at least a sixth, are these words; in other languages hardly a tenth."""
+    """Recognise English without lingua, which takes a millisecond per document. Common words are a quarter of English
+    prose and at least a sixth in two thirds of technical notes, but hardly a tenth in other languages."""
     words = sample.lower().split()
     count = sum(map(ENGLISH_WORDS.__contains__, words))
     certain = sum(map(_ENGLISH_ONLY.__contains__, words))
@@ -50,12 +50,12 @@ def is_english(sample: str) -> bool:
         return True
     if len(words) >= _ENGLISH_LINE:
         return False
-    # In a note of one line lingua finds Dutch or German.
+    # lingua takes a note of one line for Dutch or German.
     return certain > 1 or (certain == 1 and sample.isascii())
 
 
 def is_plainly_english(text: str) -> bool:
-    """Recognise most English texts by their beginning as it is, before a sample of its prose is made."""
+    """Recognise most English texts by their raw beginning, without extracting a sample of prose."""
     beginning = text[:SAMPLE_CHARACTERS]
     words = beginning.lower().split()
     count = sum(map(ENGLISH_WORDS.__contains__, words))

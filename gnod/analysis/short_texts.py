@@ -1,6 +1,6 @@
-"""Detect the language of a short text, such as a query or a memory, with little memory: for the daemon.
+"""Detect the language of a short text, such as a query or a memory. Uses little RAM, so the daemon can use it.
 
-Script and letters leave some candidates (`alphabets`); frequent words and sequences of three letters choose among them.
+The script and letters leave some candidates (`alphabets`); frequent words and sequences of three letters choose one.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MARGIN = 3.0
 _MIN_WORDS = 3
 # The language of a shorter query is unclear.
 _MIN_QUERY_CHARACTERS = 15
-# Function words that are both English and German, and letters of neither.
+# Function words of both English and German, and letters that neither language uses.
 _ENGLISH_AND_GERMAN = frozenset({"am", "an", "die", "hat", "in", "man", "so", "war", "was", "will"})
 _FOREIGN_LETTER = re.compile("[^\x00-\x7fäöüßÄÖÜ\u2000-\u206f]")
 
 
 def detect_short(text: str) -> str | None:
-    """Return the ISO 639-1 code of a text's language; None if it may be English and is not clear, or if it is names.
+    """Return the ISO 639-1 code of a text's language; None if it may be English but is unclear, or has only names.
 
     >>> detect_short("Spotkanie zespołu w poniedziałek"), detect_short("Ring the bell twice")
     ('pl', 'en')
@@ -68,7 +68,7 @@ def _likeliest(sample: str, possible: list[str]) -> str | None:
 
 
 def _is_names(sample: str, language: str) -> bool:
-    """Tell whether a text has only capitalised words and none that is common in its language. The first word may begin
+    """Return whether all words are capitalised and none is common in the language. Exceptions: the first word may begin
     a sentence, and German capitalises all nouns."""
     words = common_words.words(sample)
     if len(words) < _MIN_WORDS or language == "de" or sample.isupper():
@@ -82,7 +82,7 @@ def _ahead(scores: Mapping[str, float], best: str) -> float:
 
 
 def _scores(sample: str, possible: list[str]) -> dict[str, float]:
-    """Return the likelihood of each language as a logarithm, the commonest first."""
+    """Return the logarithm of each language's likelihood, with the commonest languages first."""
     ordered = sorted(possible, key=lambda code: _COMMONEST.index(code) if code in _COMMONEST else len(_COMMONEST))
     words = common_words.scores(sample, ordered)
     if not words.get("la"):  # lists of scientific words look like Latin

@@ -47,39 +47,41 @@ SNOWBALL = {
     "yi": "yiddish",
 }
 
-# The stemmer for Serbian reads both alphabets and both standards of its vowels.
+# The stemmer for Serbian handles both alphabets and both standards of Serbian vowels.
 _STEMMED_LIKE = {"bs": "sr", "hr": "sr"}
 
 # Languages whose stemmers remove prefixes: a stem may begin inside the word.
 PREFIX_STRIPPING = frozenset({"ar", "ga", "id", "nl", "ta", "yi"})
 
-# Stemmers that do not change Latin letters. These are stemmed before.
+# Stemmers that do not change Latin letters, which all precede _AFTER_LATIN.
 _OTHER_SCRIPTS = frozenset({"ar", "el", "hi", "hy", "ne", "ru", "ta", "yi"})
 _AFTER_LATIN = "\u0250"
 
-# The language for unknown ones: short notes and source code are mostly English. Queries are always also analysed in
-# this language, so they find everything that is indexed with it.
+# The language of texts with an unknown language: short notes and source code are mostly English. Every query is also
+# analysed in this language, so it finds everything that is indexed in it.
 DEFAULT_LANGUAGE = "en"
 
-# Stands for the stemmer in other languages, whose words are only folded. Tags of two letters name languages.
+# Replaces the stemmer for languages that have none; their words are only folded. Not two letters long, because tags of
+# two letters name languages.
 UNSTEMMED = "none"
-# Their words are pairs of characters. Words in Latin letters among them are mostly English.
+# The terms of these languages are pairs of characters. Words in Latin letters between them are mostly English.
 _UNSPACED = frozenset({"ja", "km", "ko", "lo", "my", "th", "zh"})
 
 _NUMBERS = {code: number for number, code in enumerate((UNSTEMMED, *sorted(SNOWBALL)))}
-# Texts of which the language is unknown. They may be in any, although they are stemmed in the default language.
+# The number for texts of an unknown language. They are stemmed in the default language, but may be in any.
 UNKNOWN_NUMBER = len(_NUMBERS)
 MOST_STEMMERS = UNKNOWN_NUMBER + 1
 
 
 def _replacing(letters: Mapping[str, str]) -> Callable[[str], str]:
-    """Return what replaces letters: where a text has few of them, ten times as fast as `str.translate`."""
+    """Return a function that replaces letters. On a text with few of them, it is ten times as fast as
+    `str.translate`."""
     pattern = re.compile(f"[{''.join(letters)}]")
     return lambda text: pattern.sub(lambda found: letters[found[0]], text)
 
 
-# Other ways to write the letters of a language: two letters where a keyboard does not have one, and the Cyrillic
-# script. The stemmers for German and Serbian know them; marking words in a text needs them too.
+# Other ways to write the letters of a language: two letters for one that is missing on a keyboard, and the Cyrillic
+# script. The stemmers for German and Serbian handle them; the marking of words in a text also needs them.
 _DANISH = {"aa": "å", "ae": "æ", "oe": "ø"}
 _SERBIAN = dict(zip("абвгдђежзијклмнопрстћуфхцчш", "abvgdđežzijklmnoprstćufhcčš", strict=True))
 _SERBIAN |= {"љ": "lj", "њ": "nj", "џ": "dž"}
@@ -88,29 +90,27 @@ RESPELLED: dict[str, dict[str, str]] = {
     "de": {"ae": "ä", "oe": "ö", "ue": "ü"},
     "sr": _SERBIAN,
 }
-# Snowball's English stemmer gives these words the stem of another word: that of `author`, `import`, `custom`,
-# `engine`, `experiment` and so on. Their stem is what is here of them.
+# Snowball's English stemmer gives these words the stem of another word, such as `author`, `import`, `custom`, `engine`
+# or `experiment`. The beginnings listed here are used as their stems instead.
 _ENGLISH_EXCEPTIONS = re.compile(
     "authori[tz]|consisten|conversation|customer|designat|engineer|executiv|experienc|factorial|importan|informal"
     "|internal|internation|locale|numerous|objectiv|positiv|productivit|publication|relativ|respectiv|responsib|several"
     "|successive|terminal|universal|universit|vertical"
 )
-# How names from other languages are typed in English.
+# English texts spell letters in foreign names this way.
 _TYPED_IN_ENGLISH = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 _DIGRAPH = re.compile("|".join(_DANISH))
-# What the stemmers of these languages do not do themselves. The one for Arabic removes a ta marbuta, but not a ha in
-# its place.
+# Steps that the stemmers of these languages lack. The Arabic one removes a ta marbuta, but not a ha in its place.
 _FOR_STEMMERS: dict[str, Callable[[str], str]] = {
     **dict.fromkeys(("da", "nb", "no"), lambda word: _DIGRAPH.sub(lambda found: _DANISH[found[0]], word)),
     "ar": lambda word: f"{word[:-1]}ة" if word.endswith("ه") else word,
 }
-# In these languages, a word without its diacritics usually has another stem.
+# In these languages, a word without its diacritics usually has a different stem.
 _WRITTEN_WITH_MARKS = _OTHER_SCRIPTS
-# Letters that look the same or are used for each other, by script. Arabic: as in Lucene's normalizers for Arabic and
-# Persian.
+# Arabic letters that look the same or are used for each other, as in Lucene's normalizers for Arabic and Persian.
 _ARABIC = {"أإآٱ": "ا", "ىیئې": "ي", "ؤ": "و", "کڪ": "ك", "ةہۃۂۀە": "ه"}
 _same_letters = _replacing({letter: one for letters, one in _ARABIC.items() for letter in letters})
-# The lower case of the Turkish İ would be an i with a combining dot; capitals have two letters for the Armenian և.
+# Python lowers the Turkish İ to an i with a combining dot. In capitals, the Armenian և is written with two letters.
 _capitals = _replacing({"İ": "i", "և": "եվ"})
 _COMBINING_DIACRITICS = re.compile("[\u0300-\u036f]+")
 _decomposed_letters = _replacing(
@@ -133,12 +133,12 @@ def stemming_language(language: str | None) -> str:
 
 
 def stemmer_number(language: str | None) -> int:
-    """Return the number of the stemmer for a BCP-47 tag, below MOST_STEMMERS. The index has these numbers."""
+    """Return the number of the stemmer for a BCP-47 tag, below MOST_STEMMERS. The index stores these numbers."""
     return _NUMBERS[stemming_language(language)] if language else UNKNOWN_NUMBER
 
 
 def of_all(function: Callable[[str], str], words: Sequence[str]) -> list[str]:
-    """Return what a function of single letters makes of each word, all in one call. They have no line breaks.
+    """Apply a function that works letter by letter to all words in one call. The words must not have line breaks.
 
     >>> of_all(fold, ["žluťoučký", "kůň"])
     ['zlutoucky', 'kun']
@@ -147,7 +147,7 @@ def of_all(function: Callable[[str], str], words: Sequence[str]) -> list[str]:
 
 
 class Folds(dict[str, str]):
-    """Words without diacritics. Stemmers of many languages return the same stems."""
+    """Cache of words without diacritics. Stemmers of many languages return the same stems."""
 
     def of(self, words: Sequence[str]) -> list[str]:
         new = list({word for word in words if word not in self})
@@ -168,8 +168,8 @@ class Stem:
         self._respell = _FOR_STEMMERS.get(code)
 
     def __call__(self, word: str) -> str:
-        """Return the index form of a word without joiners. It is empty in all languages or in none: queries combine
-        the forms that several languages give a word.
+        """Return the index form of a word without joiners. The form is empty in all languages or in none, because
+        queries combine the forms of a word in several languages.
 
         >>> Stem("en")("Deployments"), Stem("de")("Häuser"), Stem("en")("RÉSUMÉ"), Stem("cs")("Domů")
         ('deploy', 'haus', 'resum', 'domu')
@@ -182,7 +182,7 @@ class Stem:
         return self._folded_stem(lower) or fold(lower).strip()
 
     def typed(self, word: str) -> str | None:
-        """Return the stem of a word as it is typed without diacritics, where that is another one.
+        """Return the stem of the word typed without diacritics; None if it is the same stem.
 
         >>> Stem("ro")("orașe"), Stem("ro").typed("orașe"), Stem("en").typed("Müller")
         ('oras', 'ora', 'mueller')
@@ -195,7 +195,8 @@ class Stem:
         return stem if stem != self._folded_stem(lower) else None
 
     def of_each(self, words: Sequence[str], folds: Folds) -> list[str]:
-        """Do as calls with each word, up to twenty times as fast. The words are normalised, and letters if in ASCII."""
+        """Stem many words, up to twenty times as fast as single calls. They must be normalised; ASCII ones must consist
+        of letters."""
         if self._snowball is None or (self._keeps_latin and max("".join(words), default="") < _AFTER_LATIN):
             return folds.of(words)
         prepared: Sequence[str] = folds.of(words) if self._is_english else words
@@ -205,7 +206,7 @@ class Stem:
         return [stem or fold(word).strip() for word, stem in zip(words, folds.of(stems), strict=True)]
 
     def _folded_stem(self, lower: str) -> str:
-        # Accents in English words are often left out; stemmers of other languages need them.
+        # Accents in English words are often omitted; stemmers of other languages need them.
         return fold(self._stemmed(fold(lower) if self._is_english else lower)).strip()
 
     def _stemmed(self, word: str) -> str:
@@ -221,15 +222,14 @@ def _exception(word: str) -> str | None:
 
 
 def normalise(word: str) -> str:
-    """Normalise compatibility forms, case, and letters that are used for each other: full-width `ＡＢＣ` and `abc` are
-    one word."""
+    """Normalise compatibility forms, case, and interchangeable letters: full-width `ＡＢＣ` and `abc` are one word."""
     if word.isascii():
         return word.lower()
     return _same_letters(unicodedata.normalize("NFKC", _capitals(word)).lower())
 
 
 def fold(word: str) -> str:
-    """Remove the diacritics of Latin, Greek and Cyrillic. Marks of other scripts are letters and stay.
+    """Remove Latin, Greek and Cyrillic diacritics. Marks of other scripts count as letters and are kept.
 
     >>> fold("žluťoučký"), fold("हिन्दी") == "हिन्दी"
     ('zlutoucky', True)

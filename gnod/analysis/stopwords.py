@@ -1,4 +1,4 @@
-"""Function words, which are left out of queries.
+"""List function words, which queries omit.
 
 Short lists of closed word classes: articles, pronouns, prepositions, conjunctions, auxiliaries, question words. Lists
 of other packages contain content words such as "test", "system" and "auth". Function words stay in the index and
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-# Not with importlib.resources, which takes ten times as long to import as this module.
+# importlib.resources takes ten times as long to import as this module, so it is not used.
 _lines = Path(__file__).with_name("stopwords.txt").read_text(encoding="utf-8").splitlines()
 _BY_LANGUAGE = {language: frozenset(words) for language, *words in map(str.split, _lines)}
 
@@ -27,8 +27,8 @@ def of(language: str) -> frozenset[str]:
 
 
 def function_words(words: Iterable[str], languages: Sequence[str]) -> frozenset[str]:
-    """Return the function words, in lower case, of the language (of `languages`) that has the most of them: `die` is
-    one in a German question, but not in `die hard`."""
+    """Return the function words, in lower case, of the one of `languages` that has the most of them: `die` is a
+    function word in a German question, but not in `die hard`."""
     present = {word.lower() for word in words}
     candidates = [present & of(language) for language in languages]
     best: frozenset[str] = frozenset(max(candidates, key=len, default=()))

@@ -1,18 +1,19 @@
-"""Cut text into index terms.
+"""Split text into index terms.
 
-One pattern finds *compounds*: words, and words joined by the characters that identifiers are made of
+One pattern finds *compounds*: words, and words joined by characters that are common in identifiers
 (`snake_case`, `node.js`, `foo::bar`, `user@example.com`, `a/b/c.md`, `real-time`). Each compound gives
 
 * its *parts*, stemmed, in order; phrases consist of parts (`real time`, `snake case`, `node js`);
 * its *whole*, if it is an identifier (a joiner other than hyphen and apostrophe, camelCase, or letters followed by
   digits). Wholes come after all parts in the stream, so that they do not interrupt phrases. In prose, a name with two
   humps (`GitHub`) is one word; in code (`TokenBucket`) it is an identifier;
-* other *spellings*, which end with SPELLED: `plugin=` for `plug-in`, and a word as it is typed without diacritics, if
-  that has another stem. So are numbers and dates (gnod.analysis.figures), symbols (`§`, `→`) and words after a sign
-  (`.NET`, `--force`). A text has each of them once, after all other terms.
+* other *spellings*, which end with SPELLED: `plugin=` for `plug-in`, and a word typed without diacritics if its stem
+  differs. Numbers and dates (gnod.analysis.figures), symbols (`§`, `→`) and words after a sign (`.NET`, `--force`)
+  are also terms of this kind. They occur once per text, after all other terms.
 
-Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese do not separate words by spaces: their runs become overlapping
-pairs of characters. The last character is added by itself, so that a prefix of one character finds every place.
+Chinese, Japanese, Korean, Thai, Lao, Khmer and Burmese do not separate words by spaces, so their runs are split into
+overlapping pairs of characters. The last character of a run is also a term, so that a prefix of one character finds
+every place.
 
 Words keep their combining marks: without them, nDCG for Hindi drops by a fifth.
 """
@@ -30,12 +31,12 @@ from gnod.analysis.figures import figures
 from gnod.analysis.stemming import Folds, Stem, fold, normalise, of_all, stemming_language
 from gnod.caches import Computed
 
-# The version is a part of the index. Increase it when the same text gives other terms, or another language: indexes are
-# then rebuilt.
+# The index stores this version. Increase it when the same text gives other terms or another language; gnod then
+# rebuilds indexes.
 VERSION = 8
 
 MAX_TERM_CHARACTERS = 64
-# The last character of the terms of other spellings. No other term ends with it.
+# The last character of terms for other spellings. No other term ends with it.
 SPELLED = "="
 
 
@@ -51,13 +52,13 @@ def _word_characters(codes: range) -> str:
 
 def _compound_pattern(word_characters: str) -> re.Pattern[str]:
     word, sign = f"[{word_characters}]++", r"(?:\+\+|\#(?!\w))?"
-    # Nothing follows most words, which one test can tell.
+    # Most words have no joiner after them. The lookahead finds that with one test.
     more = rf"(?=[-.:/\\@'’&_+\#]){sign}(?:(?:::|://|_+|[-.:/\\@'’&]){word}{sign})*"
     return re.compile(f"{word}(?:{more})?")
 
 
-# Which pattern a text needs, by its characters: each wider one takes longer to make, so it is made when it is first
-# needed. Character classes beyond U+FFFF (rare Han, ancient scripts; not emoji) are ten times slower in `re`.
+# The characters of a text decide which pattern it needs. Wider patterns take longer to compile, so they are compiled on
+# first use. Character classes beyond U+FFFF (rare Han, ancient scripts; not emoji) are ten times slower in `re`.
 _ASCII_COMPOUND = _compound_pattern("0-9A-Za-z")
 _HIGH_LETTER = re.compile("[\U00010000-\U0001efff\U00020000-\U0003ffff]")
 
@@ -69,16 +70,16 @@ _UNSPACED = (
     "\U00020000-\U0003ffff"
 )
 _UNSPACED_CHARACTER = re.compile(f"[{_UNSPACED}]")
-# A compound with one of these may become several terms, or have a whole.
+# A compound with one of these characters may have several terms or a whole.
 _NOT_PLAIN = re.compile(rf"[-.:/\\@'’&_+\#A-Z\d{_UNSPACED}]")
 _HUMP = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _CAMEL = re.compile(r"[a-z][A-Z]|[A-Z]{2}[a-z]")
-# Names of classes begin with at least this many capitals of an acronym (`HTTPServer`), and `SQLite` with fewer.
+# An acronym at the start of a class name has at least this many capitals (`HTTPServer`), and `SQLite` has fewer.
 _MIN_ACRONYM = 3
 _MOST_HUMPS = 2  # of more than one letter
-# A longer one is an identifier (`ConnectionError`), or two words of a text that lost the space between them.
+# A longer word with humps is an identifier (`ConnectionError`), or two words that lost the space between them.
 _LONGEST_NAME = 13
-# Marks of code in prose: fences, backticks, and the bracket of a call.
+# Fences, backticks and the bracket of a call mark code in prose.
 FENCE = "```"
 _BACKTICK_OR_CALL = re.compile(r"`|\w\(")
 _PLURAL_ACRONYM = re.compile(r"[A-Z]{2,}s\Z")
@@ -88,8 +89,8 @@ _DIGITS_LETTERS = re.compile(r"(\d+)([^\W\d_]{1,3})\Z")
 _MOST_JOINED, _MOST_JOINED_CHARACTERS = 2, 14
 _MIN_ELIDED = 3
 _CLITICS = frozenset({"s", "t", "d", "m", "ll", "re", "ve"})
-# Soft hyphens, zero-width and direction marks, variation selectors, skin tones; the points of Hebrew and Arabic, which
-# are usually left out, and tatweel.
+# Soft hyphens, zero-width and direction marks, variation selectors, skin tones; tatweel, and the Hebrew and Arabic
+# points, which texts usually omit.
 _INVISIBLE = (
     "\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U0001f3fb-\U0001f3ff\U000e0100-\U000e01ef"
     "\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e4\u06e7\u06e8\u06ea-\u06ed"
@@ -97,7 +98,7 @@ _INVISIBLE = (
 _APOSTROPHES = "\u00b4\u02b9\u02bb\u02bc\u02bd\u2018\u2019\u201b\u2032\uff07"
 _HYPHENS = "\u2010\u2011\u2012\u2212\ufe58\ufe63\uff0d"
 _SPACES = "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
-# Digits of other scripts, but not superscripts: those are categories of their own.
+# Digits of other scripts, but not superscripts, which have another category.
 _DIGITS = re.findall(r"\d", "".join(map(chr, range(0x80, 0x10000))))
 # Compatibility forms that are not letters: superscripts, fractions, units. No-break hyphens and spaces are above.
 _COMPATIBLE = [
@@ -118,17 +119,17 @@ _REGULAR = {
 IRREGULAR_CHARACTERS = f"{_INVISIBLE}{''.join(_REGULAR)}"
 IRREGULAR = f"[{_INVISIBLE}]+|[{''.join(_REGULAR)}]"
 _IRREGULAR = re.compile(f"[{IRREGULAR_CHARACTERS}]")
-# Currency, arrows, mathematical and technical symbols, shapes, pictures; not lines and blocks, which draw tables.
+# Currency, arrows, mathematical and technical symbols, shapes, pictures; not the lines and blocks that draw tables.
 _SYMBOL = re.compile(
     "[\U0001f1e6-\U0001f1ff]{2}|[\u00a2-\u00a5\u00a7\u00a9\u00ac\u00ae\u00b1\u00b6\u00d7\u00f7\u2020\u2021\u2030\u20a0-\u20cf\u2116\u2117"
     "\u211e-\u2123\u2190-\u244a\u249c-\u24e9\u25a0-\u2775\u2794-\u2bff\u3012\u3013\u3020\u3036\U0001f000-\U0001faff]"
 )
-# A sign is neither within a word nor one of several, except for `::` and `--`.
+# A sign is outside words and not repeated, except for `::` and `--`.
 _SIGNED = re.compile(
     r"(?:\.|::?|--|[@$^])(?<![\w.:@$^#/\\&)\]][.:@$^#-])(?<![\w.:@$^#/\\&)\]-](?:::|--))"
     r"[^\W\d_]\w*(?:[-_.]\w+)*"
 )
-# Encoded images and keys of 200 characters and more are not indexed.
+# Encoded images and keys of this many characters or more are not indexed.
 _ENCODED_LENGTH = 200
 # No term contains this character.
 _WHOLE_MARK = "\0"
@@ -139,7 +140,7 @@ _ENCODED = re.compile(rf"[A-Za-z0-9+/_\-]{{{_ENCODED_LENGTH},}}={{0,2}}")
 
 
 def is_unspaced(term: str) -> bool:
-    """Tell whether a term is a pair of characters of a script without spaces."""
+    """Return whether a term is a pair of characters of a script without spaces."""
     return _UNSPACED_CHARACTER.match(term) is not None
 
 
@@ -171,13 +172,13 @@ def _high_compound() -> re.Pattern[str]:
 
 @cache
 def _segments() -> re.Pattern[str]:
-    """Return the pattern of runs with and without spaces between words."""
+    """Return the pattern of runs in scripts with spaces between words, or without."""
     return re.compile(f"[{_UNSPACED}][{_UNSPACED}\u0300-\u036f]*|[^{_UNSPACED}]+")
 
 
 @cache
 def word_rest() -> re.Pattern[str]:
-    """Return the pattern of the rest of a word from a position inside it, also with characters without width."""
+    """Return the pattern of the rest of a word from a position inside it. It includes characters without width."""
     return re.compile(f"[{_basic()}\u200b]*")
 
 
@@ -195,15 +196,15 @@ class QueryUnit(NamedTuple):
     spelled: tuple[str, ...] = ()
 
     def indexed_parts(self) -> tuple[str, ...]:
-        """Return the parts as in the index, with the last character of an unspaced run."""
+        """Return the parts as the index stores them: with the last character of an unspaced run."""
         if self.unspaced and len(self.parts[-1]) > 1:
             return (*self.parts, self.parts[-1][1:])
         return self.parts
 
 
 class Analyzer:
-    """Analyses text of one language. Only one thread may use it. Expensive to create, so keep it. `is_code`: all of a
-    text is code; otherwise only what has backticks or is called."""
+    """Analyses text of one language. Only one thread may use it. It is expensive to create, so keep it. `is_code`: the
+    whole text is code; otherwise, only names in backticks or before the bracket of a call are code."""
 
     def __init__(self, language: str | None = None, *, is_code: bool = False) -> None:
         self.language = stemming_language(language)
@@ -234,13 +235,13 @@ class Analyzer:
         return " ".join([*filter(None, parts), *wholes, *spelled])
 
     def _terms_of_block(self, block: str) -> Iterator[str]:
-        """Yield the terms of each word. What is in a fence is code."""
+        """Yield the terms of each word. Text between fences is code."""
         for number, stretch in enumerate(block.split(FENCE)):
             words = self.for_code._words if number % 2 else self._words
             yield from map(words.__getitem__, stretch.split())
 
     def units(self, text: str) -> list[QueryUnit]:
-        """Return what a query asks for, compound by compound. Analysers of all languages return the same units with the
+        """Return the units of a query, compound by compound. Analysers of all languages return the same units with the
         same number of parts; only the terms differ."""
         shown = visible(text)
         marked = [QueryUnit(sign, (_signed(sign),)) for sign in signs(shown)]
@@ -251,16 +252,16 @@ class Analyzer:
         return self._cache[compound]
 
     def analyse(self, compound: str) -> tuple[str, str]:
-        """Do as `terms_of`, without the cache."""
+        """Like `terms_of`, but without the cache."""
         if compound.isascii() and compound.isalpha() and (compound[1:].islower() or compound.isupper()):
-            return self._stem(compound)[:MAX_TERM_CHARACTERS], ""  # this is true of most words
+            return self._stem(compound)[:MAX_TERM_CHARACTERS], ""  # most words end here
         units = self._units(compound)
         parts = " ".join([part for unit in units for part in unit.indexed_parts()])
         wholes = [unit.whole for unit in units if unit.whole]
         return parts, " ".join(wholes + [f"{other}{SPELLED}" for unit in units for other in unit.spelled])
 
     def _word(self, word: str) -> str:
-        """Return the terms of the text between two spaces. Wholes, which come at the end of a stream, are in marks."""
+        """Return the terms of the text between two spaces. Marks enclose wholes, which belong to the stream's end."""
         if not self.is_code and _BACKTICK_OR_CALL.search(word):
             return self.for_code._words[word]
         if len(word) >= _ENCODED_LENGTH:
@@ -290,7 +291,7 @@ class Analyzer:
         is_code = self.is_code or _IDENTIFIER_JOINER.search(compound) is not None
         parts = [part for word in words for part in self._word_parts(word, is_code=is_code)]
         if len(words) > 1 and parts and parts[0] == "v" and words[0][1:].isdigit():
-            del parts[0]  # `v1.2.3` is the version 1.2.3
+            del parts[0]  # `v1.2.3` means version 1.2.3
         if not parts:
             return []
         spelled = self._spelled(compound, words) if len(words) > 1 or not compound.isascii() else ()
@@ -306,7 +307,7 @@ class Analyzer:
         joined = "".join(words)
         if len(words) > _MOST_JOINED or len(joined) > _MOST_JOINED_CHARACTERS or not joined.isalpha():
             return ()
-        # Not `user's` and `l'eau`: nobody writes them as one word.
+        # Skip `user's` and `l'eau`, which nobody writes without the apostrophe.
         if "'" in compound and (words[-1].lower() in _CLITICS or (len(words[0]) < _MIN_ELIDED and words[0].islower())):
             return ()
         return (self._stem(joined),)
@@ -320,7 +321,7 @@ class Analyzer:
         return self._stem(compound) if len(words) == 1 and len(parts) > 1 else None
 
     def terms_of_plain(self, words: Sequence[str], folds: Folds) -> list[str]:
-        """Return the terms of words of small letters, normalised."""
+        """Return the terms of normalised words in lower case."""
         return [term[:MAX_TERM_CHARACTERS] for term in self._stem.of_each(words, folds)]
 
     def _word_parts(self, word: str, *, is_code: bool) -> list[str]:
@@ -335,24 +336,26 @@ def terms_of_many(
     analyzers: Sequence[Analyzer],
     possible: Callable[[str], Collection[str]] | None = None,
 ) -> dict[str, set[str]]:
-    """Return the terms of each of many compounds in any of the languages. Keeps nothing: most are not seen again.
-    `possible` returns those of the words that a language may have; None: each may have all."""
+    """Return the terms of many compounds in all of the languages. It caches nothing, because most compounds do not
+    recur. `possible` returns the words that a language may have; None: every language may have all words."""
     found: dict[str, set[str]] = {word: set() for word in words}
     plain = _plain(words)
     folds = Folds()
     for analyzer in analyzers:
-        asked = possible(analyzer.language) if possible else words
-        forms = [plain[word] for word in asked if word in plain]
-        for word, term in zip(filter(plain.__contains__, asked), analyzer.terms_of_plain(forms, folds), strict=True):
+        candidates = possible(analyzer.language) if possible else words
+        forms = [plain[word] for word in candidates if word in plain]
+        for word, term in zip(
+            filter(plain.__contains__, candidates), analyzer.terms_of_plain(forms, folds), strict=True
+        ):
             found[word].add(term)
-        for word in asked:
+        for word in candidates:
             if word not in plain:
                 found[word].add(analyzer.analyse(word)[0])
     return found
 
 
 def _plain(words: Collection[str]) -> dict[str, str]:
-    """Return what is stemmed of words of small letters, which give one term each. Other compounds are left out."""
+    """Return the form to stem of each word in lower case that gives one term. Other compounds are omitted."""
     others = [word for word in words if not word.isascii() and not _NOT_PLAIN.search(word)]
     forms = of_all(lambda joined: unicodedata.normalize("NFC", normalise(joined)), others)
     found = {word: word for word in words if word.isascii() and word.isalpha() and word.islower()}
@@ -360,7 +363,7 @@ def _plain(words: Collection[str]) -> dict[str, str]:
 
 
 def _blocks(text: str) -> Iterator[str]:
-    """Yield the text in blocks that end at white space. A list of all words takes forty times its memory."""
+    """Yield the text in blocks that end at white space. A list of all words would take forty times its memory."""
     start = 0
     while len(text) - start > _BLOCK:
         gap = _SPACE.search(text, start + _BLOCK)
@@ -371,13 +374,13 @@ def _blocks(text: str) -> Iterator[str]:
 
 
 def visible(text: str) -> str:
-    """Remove invisible characters, which do not separate words, and write digits, spaces, hyphens, apostrophes and
-    compatibility forms in one way."""
+    """Remove invisible characters, which do not separate words, and unify the spelling of digits, spaces, hyphens,
+    apostrophes and compatibility forms."""
     return text if text.isascii() else _IRREGULAR.sub(regular, text)
 
 
 def regular(found: re.Match[str]) -> str:
-    """Return what `visible` writes for a match of IRREGULAR."""
+    """Return the text with which `visible` replaces a match of IRREGULAR."""
     return _REGULAR.get(found[0], "")
 
 
@@ -392,19 +395,19 @@ def _signed(sign: str) -> str:
 
 
 def is_searchable(text: str) -> bool:
-    """Tell whether a text has a word, a number or a symbol."""
+    """Return whether a text has a word, a number or a symbol."""
     return any(map(str.isalnum, text)) or _SYMBOL.search(text) is not None
 
 
 @cache
 def simplified() -> dict[int, int]:
-    """Return the simplified form of traditional Chinese characters (from OpenCC, TSCharacters). Others are the same."""
+    """Return the simplified forms of traditional Chinese characters whose forms differ (OpenCC, TSCharacters)."""
     traditional, simple = (resources.files("gnod.analysis") / "traditional.txt").read_text(encoding="utf-8").split()
     return dict(zip(map(ord, traditional), map(ord, simple), strict=True))
 
 
 def spelled_places(text: str, analyzers: Sequence[Analyzer]) -> dict[str, list[tuple[int, int]]]:
-    """Return where a visible text has the terms of other spellings."""
+    """Return the places in a visible text of each term for other spellings."""
     places: dict[str, list[tuple[int, int]]] = {}
     for each in figures(text):
         places.setdefault(f"{each.form}{SPELLED}", []).append((each.start, each.end))
@@ -418,7 +421,7 @@ def spelled_places(text: str, analyzers: Sequence[Analyzer]) -> dict[str, list[t
 
 
 def is_name(word: str) -> bool:
-    """Tell whether a word with humps is one word in prose, as names of products and persons are, and not of functions.
+    """Return whether a word with humps is one word in prose, such as the name of a product or person, not a function.
 
     >>> [word for word in ("GitHub", "iPhone", "LaTeX", "getUser", "OpenAPIDocument", "HTTPServer") if is_name(word)]
     ['GitHub', 'iPhone', 'LaTeX']
@@ -432,9 +435,9 @@ def is_name(word: str) -> bool:
 
 
 def _pieces(word: str, *, is_code: bool) -> list[str]:
-    """Cut camelCase humps and trailing numbers apart."""
+    """Split camelCase humps, and letters from digits."""
     if word.isdigit() or (word.isalpha() and (word[1:].islower() or word.isupper())):
-        return [word]  # this is true of most words
+        return [word]  # most words end here
     if _PLURAL_ACRONYM.match(word):
         return [word[:-1]]  # such as PDFs and APIs, which stemmers do not handle
     if _CAMEL.search(word) and (is_code or not is_name(word)):
@@ -446,5 +449,5 @@ def _pieces(word: str, *, is_code: bool) -> list[str]:
 
 def _camel_pieces(word: str) -> list[str]:
     pieces = _HUMP.findall(word)
-    # The pattern has ASCII letters only, so a word with others stays whole.
+    # The pattern has only ASCII letters, so a word with other letters stays whole.
     return pieces if sum(map(len, pieces)) == len(word) else [word]

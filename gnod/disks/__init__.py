@@ -1,5 +1,5 @@
-"""Disks and network drives that folders are on, how to look at one that may not answer, and how
-they spell and compare the names of files.
+"""Handle the disks and network drives of folders: find mounts, access drives that may not answer, and compare names of
+files as the file system does.
 
 Must not depend on collections or their files.
 """

@@ -1,7 +1,7 @@
-"""Looks at folders whose server may not answer: then a call of the system does not return, and nothing can end it.
+"""Access folders whose server may not answer. A system call then never returns, and nothing can cancel it.
 
-So each look has a thread of its own that holds no lock, and nobody waits for it without a limit. A folder has one look
-at a time. While one does not return, others are refused, so a server that is gone costs a thread, not all of them.
+Therefore every look runs in a separate thread that holds no lock, and callers wait for it only for a limited time. A
+folder has one look at a time. While a look hangs, further looks are refused, so a dead server blocks one thread only.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from gnod.errors import RootUnavailable
 
 T = TypeVar("T")
 
-# A disk that was switched off to save power needs ten seconds.
+# A disk that was switched off to save power needs ten seconds to start.
 ANSWERS_WITHIN_S = 15.0
 # A request that needs only the index waits this long for a folder.
 _PATIENCE_S = 1.0
-# Look at this many folders at the same time. Searches wait for threads that compute.
+# Look at no more than this many folders at the same time, because threads that compute delay searches.
 _AT_ONCE = 6
 
 
 class Looks:
-    """All looks of a process, for the thread of its event loop. A folder may be silent for `answers_within_s`."""
+    """Manages all looks of a process. Use it in the event loop's thread. A folder may be silent for
+    `answers_within_s`."""
 
     def __init__(self, answers_within_s: float = ANSWERS_WITHIN_S) -> None:
         self._answers_within_s = answers_within_s
@@ -37,7 +38,8 @@ class Looks:
         self._places: WeakValueDictionary[str, LookedAt] = WeakValueDictionary()
 
     def at(self, path: str) -> LookedAt:
-        """Return where to look at an absolute path. Folders of one network drive are looked at one after another."""
+        """Return the place for looks at an absolute path. Folders of the same network drive share a place, so looks at
+        them run in sequence."""
         mount = remote_mount(path, mounts())
         point = mount.point if mount else path
         place = self._places.get(point)
@@ -46,7 +48,7 @@ class Looks:
         return place
 
     def is_silent(self, path: str) -> bool:
-        """Tell whether a path is known not to answer."""
+        """Return whether a look at this path, or at a drive that holds it, has had no answer for too long."""
         return any(holds(place.point, path) and place.is_silent for place in self._places.values())
 
     async def probe(self, paths: Iterable[str]) -> None:
@@ -57,7 +59,7 @@ class Looks:
 
 
 class LookedAt:
-    """A folder or a network drive. `point` is its path."""
+    """A folder or network drive with the path `point`."""
 
     def __init__(self, point: str, turns: asyncio.Semaphore, answers_within_s: float) -> None:
         self.point = point
@@ -71,8 +73,8 @@ class LookedAt:
         return self._current is not None and time.monotonic() > self._signed_at + self._answers_within_s
 
     async def run(self, work: Callable[..., T], *arguments: object) -> T:
-        """Call `work(*arguments)` in a thread. Raises RootUnavailable when the folder does not answer: then the call
-        goes on, and nobody gets its result."""
+        """Call `work(*arguments)` in a thread. Raises RootUnavailable when the folder does not answer; the call then
+        continues, but its result is lost."""
         while True:
             while self._current:
                 await self._answered(self._current)
@@ -91,7 +93,7 @@ class LookedAt:
         return result
 
     def sign(self) -> None:
-        """Note that the folder has answered. In any thread."""
+        """Note that the folder has answered. Any thread may call this."""
         self._signed_at = time.monotonic()
 
     async def _answered(self, future: asyncio.Future[Any]) -> None:
@@ -109,7 +111,7 @@ class LookedAt:
             result = work(*arguments)
         except BaseException as raised:
             error = raised
-        with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with contextlib.suppress(RuntimeError):  # the loop is closed, so no caller waits
             future.get_loop().call_soon_threadsafe(self._ended, future, result, error)
 
     def _ended(self, future: asyncio.Future[Any], result: object, error: BaseException | None) -> None:
@@ -118,15 +120,15 @@ class LookedAt:
             future.set_result(result)
         else:
             future.set_exception(error)
-            future.exception()  # whoever waited may have given up
+            future.exception()  # mark it as retrieved: the caller may have stopped waiting
 
 
-_asked: dict[str, tuple[threading.Thread, float]] = {}  # by mount point: who asks, and until when to wait
+_asked: dict[str, tuple[threading.Thread, float]] = {}  # by mount point: the thread that tests it, and its deadline
 
 
 def answers(path: str) -> bool:
-    """Tell whether a path may be looked at in this thread, which is not the event loop's: it is on this machine, or its
-    server answers within a second."""
+    """Return whether this thread may access a path: it is on this machine, or its server answers within a second. Do
+    not call this in the event loop's thread."""
     mount = remote_mount(path, mounts())
     if mount is None:
         return True
@@ -141,4 +143,4 @@ def answers(path: str) -> bool:
 
 def _ask(path: str) -> None:
     with contextlib.suppress(OSError):
-        os.statvfs(path)  # caches of the system answer for most other calls
+        os.statvfs(path)  # the system answers most other calls from its caches

@@ -1,5 +1,7 @@
-"""Finds mount points, and file systems that other machines change without causing events here. Asks the system for its
-list, so it never waits for a server."""
+"""Find mount points, and file systems that other machines can change without events on this machine.
+
+The system has a list of them, so this module never waits for a server.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +11,8 @@ from typing import NamedTuple
 
 import psutil
 
-# Network file systems, and those shared with a host or guest. FUSE (`fuse.sshfs`, `fuse.rclone`, `fuse.gvfsd-fuse`) is
-# remote, except for those that present a local disk.
+# Network file systems, and file systems shared with a host or guest. FUSE (`fuse.sshfs`, `fuse.rclone`,
+# `fuse.gvfsd-fuse`) counts as remote, except for types that present a local disk.
 _REMOTE = frozenset(
     [
         *("9p", "afs", "autofs", "beegfs", "ceph", "cifs", "coda", "davfs", "drvfs", "gfs2", "glusterfs", "lustre"),
@@ -31,12 +33,12 @@ class RemoteMount(NamedTuple):
 
 
 def mounts() -> Mounts:
-    """Return what is mounted now. Of several file systems at one point, the last one covers the others."""
+    """Return the current mounts. If several file systems are mounted at one point, the last one hides the others."""
     return {mount.mountpoint: mount.fstype for mount in psutil.disk_partitions(all=True)}
 
 
 def remote_mount(path: str, mounted: Mounts) -> RemoteMount | None:
-    """Return the mount that holds an absolute path, or one below it, if that is remote. Links are not followed."""
+    """Return the mount that holds an absolute path, or a mount below it, if it is remote. Links are not followed."""
     holding = max((point for point in mounted if holds(point, path)), key=len, default="/")
     below = (point for point in mounted if holds(path, point))
     remote = (point for point in (holding, *below) if _is_remote(mounted.get(point, "")))
@@ -44,13 +46,13 @@ def remote_mount(path: str, mounted: Mounts) -> RemoteMount | None:
 
 
 def is_mount_point(folder: str) -> bool:
-    """Tell whether something is mounted at this folder; a bind mount counts."""
+    """Return whether something is mounted at this folder; a bind mount counts."""
     real = os.path.realpath(folder)
     return os.path.ismount(real) or real in mounts()
 
 
 def holds(folder: str, path: str) -> bool:
-    """Tell whether a path is a folder, or lies below it."""
+    """Return whether a path is the folder itself or is below it."""
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 

@@ -1,7 +1,7 @@
-"""How files are spelled in the folders that list them. File systems that fold, such as those of macOS, also find a file
-by other compositions and cases of its name, and events may have any of them.
+"""Find the spelling of a path as its folders list it. File systems that fold names, such as those of macOS, also accept
+other compositions and cases of a name, and events may use any of them.
 
-The kind of a file system does not matter: a folder folds a name if another spelling of it leads to the same file.
+The type of the file system is irrelevant: a folder folds a name if another spelling of it leads to the same file.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def real_path(path: str) -> str:
 
 
 class Spellings:
-    """The spellings below a folder. They are remembered, so an object is for one walk."""
+    """Finds spellings below a folder. It caches the lists of folders, so use an object for one walk only."""
 
     def __init__(self, root: str) -> None:
         self._root = root.rstrip("/")
@@ -35,7 +35,8 @@ class Spellings:
         self._names: dict[str, list[str]] = {}
 
     def of(self, path: str) -> str:
-        """Return a relative path as its folders list it, if it exists: on all systems in another composition too."""
+        """Return a relative path as its folders list it, if it exists. On all systems, a path with another composition
+        is found too."""
         folder = ""
         for name in path.split("/"):
             if (folder, name) not in self._known:
@@ -53,7 +54,7 @@ class Spellings:
         names = self._names_in(folder)
         if found in names:
             return found
-        # Those that Unicode compares as equal come first. A file system may have other rules.
+        # Try names that are equal under Unicode's rules first. The rules of the file system may differ.
         names = sorted(names, key=lambda each: folded(each) != folded(found))
         return next((each for each in names if _is_same(folder, each, found)), found)
 
@@ -61,7 +62,7 @@ class Spellings:
         if folder not in self._names:
             try:
                 self._names[folder] = os.listdir(folder)  # noqa: PTH208
-            except OSError:  # it cannot be listed: the walk reports that
+            except OSError:  # the walk reports folders that cannot be listed
                 self._names[folder] = []
         return self._names[folder]
 

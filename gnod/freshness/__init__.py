@@ -1,4 +1,4 @@
-"""Keeps each collection's index equal to its folder: watching, syncing, and searches that wait for it.
+"""Keep each collection's index equal to its folder: watching, syncing, and searches that wait for a sync.
 
-All times are in `timings`. One comparison of a folder with the index is in `gnod.ingest.sync`.
+`timings` defines all times. `gnod.ingest.sync` does a single comparison of a folder with the index.
 """

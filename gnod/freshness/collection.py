@@ -1,7 +1,7 @@
-"""One collection: its watch, what has changed in its folder, and the syncs that make the index equal to it.
+"""Watch one collection, collect the changes in its folder, and run the syncs that make the index equal to the folder.
 
-Syncs run one at a time. A request never shares a run that began before it: that run may already have passed the file
-that the client has just written. Changes that a run does not finish stay pending.
+Syncs run one at a time. A request never shares a run that started before it, because that run may already have passed
+the file that the client has just written. Changes that a run does not finish stay pending.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from gnod.ingest.workers.pool import WorkerPool
 from gnod.store.database import Database
 from gnod.store.documents import writing
 
-# Inodes and change times tell nothing if this many files, and at least half of a folder, differ in them but not in
-# their content, in this many walks in a row. Some network drives give a file another inode after a while, and some
-# programs touch every file again and again: then each walk would read the whole folder.
+# Stop comparing inodes and change times if they differ for this many files, and at least half of the folder, without a
+# change of content in this many successive walks. Some network drives give a file another inode after a while, and some
+# programs touch every file repeatedly; every walk would then read the whole folder.
 _MANY_IN_VAIN = 100
 _WALKS_IN_VAIN = 3
 _NOT_STEADY = (
@@ -43,8 +43,9 @@ _log = logging.getLogger(__name__)
 
 
 class SyncServices(NamedTuple):
-    """What every collection works with. `hold_reason` says why changes should wait, or None; `index_changed` is called
-    after each run that changed the index, `state_changed` whenever what is pending or watched may have changed."""
+    """The services that all collections share. `hold_reason` returns why changes should wait, or None. A collection
+    calls `index_changed` after each run that changed the index, and `state_changed` whenever the pending files or the
+    state of its watch may have changed."""
 
     configuration: Configuration
     database: Database
@@ -59,11 +60,11 @@ class SyncServices(NamedTuple):
 
 
 class SyncedCollection:
-    """Watches from construction until `close`. Methods are for the event loop's thread, unless they say otherwise.
+    """Watches from construction until `close`. Call methods in the event loop's thread unless they say otherwise.
 
-    `unavailable`: why the folder could not be walked last; None: it could. `last_reconcile`: when a run over everything
-    last succeeded, in seconds since 1970; None: not since the daemon's start. `changes_noted` counts notifications.
-    `is_removed`: the config does not name it any more; its last run may still be ending.
+    `unavailable`: why the last walk of the folder failed; None: it succeeded. `last_reconcile`: when a run over the
+    whole folder last succeeded, in seconds since 1970; None: not since the daemon's start. `changes_noted` counts
+    notifications. `is_removed`: the config no longer names the collection; its last run may still be ending.
     """
 
     def __init__(self, config: CollectionConfig, services: SyncServices) -> None:
@@ -74,8 +75,8 @@ class SyncedCollection:
         self.changes_noted = 0
         self._services = services
         self._timings = services.timings
-        self._changes = NOTHING  # changes that were noted and that no run covers yet
-        self._files_left = 0  # the files that the current run still has to read
+        self._changes = NOTHING  # changes that no run covers yet
+        self._files_left = 0  # files that the current run has not read yet
         self._is_whole_requested = False
         self._lock = asyncio.Lock()
         self._waiting: asyncio.Task[SyncReport] | None = None
@@ -98,17 +99,17 @@ class SyncedCollection:
 
     @property
     def is_busy(self) -> bool:
-        """Tell whether changes are being synced, or soon will be."""
+        """Return whether changes are being synced or will be soon."""
         return self.is_running or self._following is not None
 
     @property
     def pending_files(self) -> int:
-        """Return how many files may differ from the index and were not checked yet. In any thread."""
+        """Return how many files may differ from the index and are not checked yet. Any thread may call this."""
         return self._files_left + self._changes.size
 
     @property
     def watch_state(self) -> WatchState:
-        """Return how changes are noticed. In any thread."""
+        """Return how gnod notices changes. Any thread may call this."""
         state = self._watch.state(self.unavailable)
         if self._hold_reason and self._changes.size:
             return state._replace(reason=self._hold_reason)
@@ -118,11 +119,11 @@ class SyncedCollection:
 
     @property
     def is_steady(self) -> bool:
-        """Tell whether inodes and change times are compared. In any thread."""
+        """Return whether walks compare inodes and change times. Any thread may call this."""
         return self._walks_in_vain < _WALKS_IN_VAIN
 
     def reconfigure(self, config: CollectionConfig) -> None:
-        """Take a new config, including after `remove`: watch and sync everything again."""
+        """Apply a new config: watch and sync everything again. Also allowed after `remove`."""
         self.config = config
         self.is_removed = False
         self._walks_in_vain = 0
@@ -139,13 +140,13 @@ class SyncedCollection:
             self._running.cancel()
 
     def rewatch(self) -> None:
-        """Open the watch again, and walk the folder: changes before this were not seen."""
+        """Open the watch again and walk the folder, because earlier changes may have been missed."""
         self._watch.close()
         self._watch = self._new_watch()
         self.note_changed()
 
     def note_changed(self, changed: Scope = WHOLE) -> None:
-        """Remember what may have changed, and sync it soon."""
+        """Record what may have changed, and sync it soon."""
         if self.is_removed:
             return
         self._changes = self._changes.joined(changed)
@@ -155,13 +156,13 @@ class SyncedCollection:
         self._follow()
 
     def note_missed(self) -> None:
-        """Note that the folder differs from the index although no change was noted."""
+        """Record that the folder differs from the index although no change was reported."""
         if not (self.is_removed or self.is_busy):
             _log.warning("watch.missed", extra={"fields": {"name": self.config.name}})
             self.note_changed()
 
     def check(self, *, stood_still: bool, rescan_s: float, mounted: Mounts) -> None:
-        """Do what is due by the clock. `stood_still`: events may have been lost."""
+        """Do what is due at this time. `stood_still`: events may have been lost."""
         if self.is_removed:
             return
         is_here = self.unavailable is None
@@ -177,15 +178,15 @@ class SyncedCollection:
             self._looking = asyncio.create_task(self._look(), name=f"look {self.config.name}")
 
     def request(self, listener: Progress | None = None) -> asyncio.Task[SyncReport]:
-        """Return the run over the whole folder that starts after now; it continues when its caller stops waiting. The
-        current run ends first; its progress and its counts are reported too."""
+        """Return the next run over the whole folder. It continues if the caller stops waiting. The current run ends
+        first; the report includes its progress and counts."""
         if listener is not None:
             self._listeners.append(listener)
         self._is_whole_requested = True
         return self._next_run()
 
     async def close(self) -> None:
-        """Cancel everything and wait for it."""
+        """Cancel everything and wait until it has ended."""
         self._watch.close()  # an event must not start another run
         tasks: list[asyncio.Task[SyncReport] | asyncio.Task[None]] = [*self._tasks]
         tasks += filter(None, (self._following, self._looking))
@@ -194,7 +195,7 @@ class SyncedCollection:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _look(self) -> None:
-        """Find whether the path is another folder now, or whether it answers again."""
+        """Check whether the path now leads to another folder, or answers again."""
         try:
             self._compare_identity(await self._services.looks.at(self.config.path).run(identity, self.config.path))
         except RootUnavailable:
@@ -230,7 +231,7 @@ class SyncedCollection:
                 self._check_not_removed()
                 raise
             except Exception:
-                # The index must not look current after a failed run, such as on a full disk.
+                # After a failed run, for example on a full disk, the index must not appear current.
                 self._changes = self._changes.joined(scope)
                 raise
             finally:
@@ -240,7 +241,7 @@ class SyncedCollection:
                 self._services.state_changed()
             self.unavailable = None if report.available else report.reason or ""
             if self._services.looks.is_silent(self.config.path):
-                self._watch.identity = None  # whatever answers next must be walked
+                self._watch.identity = None  # the next folder that answers must be walked
             if report.available and scope.is_whole:
                 self._note_whole(report)
             if report.added or report.updated or report.removed:
@@ -250,7 +251,7 @@ class SyncedCollection:
         return report.after(ahead.result()) if ahead and not (ahead.cancelled() or ahead.exception()) else report
 
     def _note_whole(self, report: SyncReport) -> None:
-        """Take the report of a walk of the whole folder."""
+        """Evaluate the report of a walk of the whole folder."""
         self.last_reconcile = time.time()
         if self.is_steady:
             is_in_vain = report.in_vain >= max(_MANY_IN_VAIN, report.seen / 2)
@@ -261,7 +262,7 @@ class SyncedCollection:
         self._services.configuration.collection(self.config.name)
 
     def _take_scope(self) -> Scope:
-        """Return what the run that begins now covers. Until it is done, that is pending."""
+        """Return the scope of the run that starts now. The scope stays pending until the run is done."""
         scope = self._changes.joined(WHOLE) if self._is_whole_requested else self._changes
         self._changes, self._is_whole_requested = NOTHING, False
         self._files_left = scope.size
@@ -297,7 +298,7 @@ class SyncedCollection:
             limits=self._services.configuration.current.ingest,
             ignore_files=self._services.ignore_files,
             progress=progress,
-            # Links must be updated when their target changes.
+            # The targets of links may have changed.
             scope=scope.joined(of_paths(self._links)),
             left=self._orphaned_mirrors,
             is_first=scope.is_whole and self.last_reconcile is None,
@@ -326,7 +327,7 @@ class SyncedCollection:
     def _run_ended(self, task: asyncio.Task[SyncReport]) -> None:
         self._tasks.discard(task)
         self._services.state_changed()
-        if task is self._waiting:  # cancelled before it began
+        if task is self._waiting:  # cancelled before it started
             self._waiting = None
         if task.cancelled():
             return
@@ -345,7 +346,7 @@ class SyncedCollection:
             self._following = asyncio.create_task(self._sync_changes(), name=f"follow {self.config.name}")
 
     async def _sync_changes(self) -> None:
-        """Sync what has changed until nothing has."""
+        """Sync until no change is left."""
         try:
             while self._changes.size and not self.is_removed and not self._is_held():
                 await self._until_quiet()
@@ -375,7 +376,7 @@ class SyncedCollection:
             await asyncio.sleep(wait_s)
 
     async def _rest(self, done: Scope, seconds: float) -> None:
-        """Rest, unless something else changes than what was just synced."""
+        """Wait, but stop early if anything changes outside the scope that was just synced."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0 and self._changes.repeats(done):
             self._changed.clear()

@@ -1,6 +1,6 @@
-"""Watch one collection's folder: by file system events where there are any, else by regular walks.
+"""Watch one collection's folder by file system events or, where the system has none, by regular walks.
 
-It only reports: changes, whether a full walk is due, and whether the watch must be opened again.
+This module only reports changes, whether a full walk is due, and whether the watch must be opened again.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gnod.ingest.files.walk import Walk, identity
 
 OpenSource = Callable[[str, OnEvents], EventSource]
 OnChanged = Callable[[Scope], None]
-"""Called with what may have changed."""
+"""The watch calls this function with the scope that may have changed."""
 
 
 class WatchState(NamedTuple):
-    """`mode`: how changes are noticed; `reason` says why not by events. `last_event` in seconds since 1970."""
+    """`mode`: how gnod notices changes; `reason`: why it does not use events. `last_event`: seconds since 1970."""
 
     mode: Literal["events", "polling", "off"]
     reason: str | None = None
@@ -38,9 +38,10 @@ class WatchState(NamedTuple):
 
 
 class FolderWatch:
-    """Begins with `open`; there are events only from the folders that a walk has entered since.
+    """Starts with `open`. Events come only from folders that a walk has entered since then.
 
-    `identity`: of the folder when it was opened. `mount`: the network drive that holds it, or a part of it.
+    `identity`: identity of the folder when the watch was opened. `mount`: the network drive that holds the folder or a
+    part of it.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class FolderWatch:
         self._is_closed = False
 
     async def open(self, place: LookedAt) -> None:
-        """Begin to watch, unless that has begun. Raises RootUnavailable when the folder does not answer."""
+        """Start to watch, unless already started. Raises RootUnavailable when the folder does not answer."""
         if self._source or self._fault:
             return
         real, is_link, found = await place.run(_look, self._path)
@@ -79,23 +80,23 @@ class FolderWatch:
 
     @property
     def is_local(self) -> bool:
-        """Tell whether the folder is on a disk of this machine, and no link leads to it."""
+        """Return whether the folder is on a disk of this machine, and no link leads to it."""
         return self._source is not None and not (self.mount or self._is_link)
 
     @property
     def is_link(self) -> bool:
-        """Tell whether a link leads to a folder that is watched."""
+        """Return whether a link leads to a folder that is watched."""
         return self._source is not None and self._is_link
 
     def enter(self, path: str, *, is_file: bool = False) -> None:
-        """Watch a folder that is about to be listed, or a link to a file. In any thread."""
+        """Watch a folder that is about to be listed, or a link to a file. Any thread may call this."""
         if not path:
             self._walk_began = time.monotonic()
         if self._source:
             self._source.enter(path, is_file=is_file)
 
     def listed(self, walked: Walk) -> None:
-        """Note the result of a complete walk, which has entered every folder."""
+        """Record the result of a complete walk, which has entered every folder."""
         self._walk_ended = time.monotonic()
         self._spread = random.uniform(1 - RESCAN_SPREAD, 1 + RESCAN_SPREAD)
         if self._source and self._source.fault:
@@ -104,21 +105,22 @@ class FolderWatch:
             self._source.keep_only(walked.folders | walked.links)
 
     def differed(self) -> None:
-        """Note that a walk has found changes."""
+        """Record that a walk has found changes."""
         self._differed_at = time.monotonic()
 
     def state(self, unavailable: str | None) -> WatchState:
-        """Return how the collection is watched, given why its folder could not be walked. In any thread."""
+        """Return how gnod watches the collection. `unavailable`: why the walk of its folder failed. Any thread may call
+        this."""
         if unavailable or not self._walk_ended:
             return WatchState("off", unavailable or "the folder will be watched in a moment", self._last_event)
         reason = self._reason()
         if reason is None:
             return WatchState("events", None, self._last_event)
         pace = _in_words(self._poll_s())
-        return WatchState("polling", f"{reason}; it is looked at every {pace}", self._last_event)
+        return WatchState("polling", f"{reason}; gnod checks it every {pace}", self._last_event)
 
     def is_walk_due(self, rescan_s: float) -> bool:
-        """Tell whether it is time for a walk of everything; `rescan_s` is how often where there are events."""
+        """Return whether a full walk is due. `rescan_s`: the time between walks where the system reports events."""
         if self._source and self._reason() is None:
             complete_for_s = max(self._source.complete_for_s, self._walk_s * RESCANS_PER_WORK)
             wait_s = min(rescan_s, complete_for_s) * self._spread
@@ -127,7 +129,7 @@ class FolderWatch:
         return time.monotonic() > max(self._walk_ended, self._opened_at) + wait_s
 
     def is_retry_due(self, unavailable: str | None) -> bool:
-        """Tell whether to open the watch again, because the folder or its events may be available again."""
+        """Return whether to open the watch again, because the folder or its events may be available again."""
         if unavailable is not None:
             return self._is_older_than(self._timings.retry_root_s)
         return self._reason() is not None and self._is_older_than(self._timings.retry_events_s)
@@ -149,7 +151,7 @@ class FolderWatch:
 
     @property
     def _walk_s(self) -> float:
-        """How long the last walk took."""
+        """Return how long the last walk took, in seconds."""
         return self._walk_ended - self._walk_began
 
     def _is_older_than(self, seconds: float) -> bool:
@@ -164,14 +166,14 @@ class FolderWatch:
         self._on_changed(WHOLE if events.lost else of_paths(paths, events.written))
 
     def _concerns(self, path: str) -> bool:
-        """Tell whether a change may concern the collection. Obsidian writes in its hidden folder all the time."""
+        """Return whether a change may affect the collection. Obsidian constantly writes to its hidden folder."""
         folder, _, name = path.rpartition("/")
         is_hidden_one = self._leaves_hidden_out and is_hidden(folder if name in IGNORE_FILES else path)
         return not is_hidden_one and self._excluded.isdisjoint(path.split("/"))
 
 
 def _look(path: str) -> tuple[str, bool, tuple[int, int] | None]:
-    """Return the path without links, whether it had any, and the folder's identity."""
+    """Return the path with links resolved, whether it had links, and the folder's identity."""
     real = os.path.realpath(path)
     return real, real != os.path.normpath(path), identity(path)
 

@@ -1,4 +1,4 @@
-"""Whether the index is current, and how to make it current: read-your-writes for searches."""
+"""Report whether the index is current, and make it current, so that searches find what was written before them."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from gnod.store.vectors.vectors import PendingCounts
 
 
 class FreshnessReport(NamedTuple):
-    """How the index compares with the disk. `pending`: files not checked yet; `failed`: files that could not be read;
-    `unwatched`, `unavailable`: collections without events, and without a folder; `unembedded`: chunks without a vector.
+    """The state of the index compared with the disk. `pending`: files that are not checked yet; `failed`: files that
+    could not be read; `unwatched`, `unavailable`: collections without events, and without a folder; `unembedded`:
+    chunks without a vector.
 
-    This decides for all clients whether the index is current, and how that is said. Unreadable files and folders
+    This class decides for all clients whether the index is current, and words the message. Unreadable files and folders
     without events do not count: the former cannot be indexed, and the latter are compared regularly.
     """
 
@@ -33,7 +34,7 @@ class FreshnessReport(NamedTuple):
 
     @property
     def state(self) -> str:
-        """Return "current", or what the index does not have yet."""
+        """Return "current", or say what the index still lacks."""
         return "; ".join(self._missing) or "current"
 
     @property
@@ -53,7 +54,7 @@ class FreshnessReport(NamedTuple):
 
 
 class KnownFreshness(NamedTuple):
-    """What is known about the collections `names` without reading the index. It is data for any process."""
+    """The state of the collections `names` as far as it is known without the index. Any process can use this data."""
 
     names: list[str]
     pending: int
@@ -72,8 +73,9 @@ class FreshnessService:
         self._counts = PendingCounts()
 
     async def refresh(self, collections: list[str], *, embedded: bool = False) -> None:
-        """Sync the collections (all when empty): what was written before this call is indexed after it, and `embedded`
-        as well, unless embedding is blocked. Attached collections are as new as their publisher made them."""
+        """Sync the collections (all when empty). The index then has everything that was written before this call, with
+        vectors if `embedded` is set and embedding is not blocked. Attached collections are as new as their publisher
+        made them."""
         own = [name for name in collections if not self._configuration.current.is_attached(name)]
         if collections and not own:
             return
@@ -82,9 +84,9 @@ class FreshnessService:
             await self._backlog.catch_up()
 
     def known(self, collections: list[str]) -> KnownFreshness:
-        """Return what is known of these collections (all when empty) without a walk and without the index."""
-        wanted = set(collections)
-        names = [c.name for c in self._configuration.current.collections if not wanted or c.name in wanted]
+        """Return the state of these collections (all when empty) as far as it is known without a walk or the index."""
+        requested = set(collections)
+        names = [c.name for c in self._configuration.current.collections if not requested or c.name in requested]
         return KnownFreshness(
             names,
             self._scheduler.pending_files(),
@@ -93,14 +95,14 @@ class FreshnessService:
         )
 
     def report(self, connection: Connection, collections: list[str], *, embedded: bool = False) -> FreshnessReport:
-        """Compare the index with the disk for these collections (all when empty), as far as is known without a walk.
-        `embedded`: chunks without a vector count too. In any thread."""
+        """Compare the index with the known state of the disk for these collections (all when empty), without a walk.
+        `embedded`: count chunks without a vector too. Any thread may call this."""
         known = self.known(collections)
         unembedded = self._unembedded(connection, known.names, all_of_them=not collections) if embedded else 0
         return reported(connection, known, unembedded)
 
     def _unembedded(self, connection: Connection, names: list[str], *, all_of_them: bool) -> int:
-        """Return how many chunks have no vector of the serving model. Count them only if the backlog does not know."""
+        """Return how many chunks have no vector of the serving model. Count them only if the backlog has no number."""
         known = self._backlog.known_pending()
         if known == 0 or (known is not None and all_of_them):
             return known
@@ -113,7 +115,7 @@ class FreshnessService:
 
 
 def reported(connection: Connection, known: KnownFreshness, unembedded: int = 0) -> FreshnessReport:
-    """Add what only the index knows."""
+    """Complete the known state with data of the index."""
     return FreshnessReport(
         pending=known.pending,
         failed=failures.count(connection, known.names),

@@ -1,7 +1,7 @@
-"""All collections and the clocks: what is due without an event, and what a change of the config starts and ends.
+"""Schedule the work of all collections: regular checks, and changes of the config that start or end collections.
 
-File system events are hints, not the truth. Each folder is also walked at the start, after an overflow, after the
-machine or this process stood still, when its root comes back, and every `watch.rescan_s`.
+File system events are only hints. gnod also walks each folder at the start, after an overflow, after the machine or
+this process stood still, when its root comes back, and every `watch.rescan_s`.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ _log = logging.getLogger(__name__)
 
 
 class SyncScheduler:
-    """Works from construction until `close`. `hold_reason` says why changes should wait, or None; `on_index_changed` is
-    called after each run that changed the index, `on_check` every few seconds. `state_changed`: what is pending or
-    watched may have changed."""
+    """Works from construction until `close`. `hold_reason` returns why changes should wait, or None. The scheduler
+    calls `on_index_changed` after each run that changed the index, and `on_check` every few seconds. It emits
+    `state_changed` when the pending files or the state of a watch may have changed."""
 
     def __init__(
         self,
@@ -84,45 +84,45 @@ class SyncScheduler:
 
     @property
     def is_busy(self) -> bool:
-        """Whether changes are being synced, or soon will be."""
+        """Return whether changes are being synced or will be soon."""
         return any(collection.is_busy for collection in self._collections.values())
 
     def note_changed(self, name: str, path: str) -> None:
-        """Sync a file of a collection soon; nothing for a collection that is gone."""
+        """Sync a file of a collection soon; ignore a collection that no longer exists."""
         if collection := self._collections.get(name):
             collection.note_changed(of_paths([path]))
 
     def collection(self, name: str) -> SyncedCollection:
-        """Raises CollectionNotFound, which names the known ones."""
+        """Raises CollectionNotFound, which lists the known collections."""
         return self._configured(self._configuration.collection(name))
 
     def find(self, name: str) -> SyncedCollection | None:
-        """Return the collection; None: it is gone, or was added this moment. In any thread."""
+        """Return the collection; None: it no longer exists, or was only just added. Any thread may call this."""
         return self._collections.get(name)
 
     def pending_files(self) -> int:
-        """Return how many files may differ from the index and were not checked yet. In any thread."""
+        """Return how many files may differ from the index and are not checked yet. Any thread may call this."""
         return sum(each.pending_files for each in self._known())
 
     def unavailable(self) -> list[str]:
-        """Return the collections whose folder is not there, in order. In any thread."""
+        """Return the sorted names of the collections whose folder is unavailable. Any thread may call this."""
         return sorted(each.config.name for each in self._known() if each.unavailable is not None)
 
     def _known(self) -> list[SyncedCollection]:
-        # The items are copied in one step of the interpreter.
+        # The interpreter copies the items in one step, so other threads may call this.
         return [each for each in list(self._collections.values()) if not each.is_removed]
 
     def watch_state(self, name: str) -> WatchState:
-        """Return how changes are noticed. Any thread may call this."""
+        """Return how gnod notices changes. Any thread may call this."""
         collection = self._collections.get(name)
         return collection.watch_state if collection else _NOT_WATCHED_YET
 
     async def sync(self, names: list[str]) -> None:
-        """Make the index equal the folders of these collections (all when empty). Raises what a sync raises."""
-        wanted = names or [c.name for c in self._configuration.current.collections]
-        runs = (asyncio.shield(self.collection(name).request()) for name in wanted)
+        """Make the index equal to the folders of these collections (all when empty). Raises the errors of a sync."""
+        requested = names or [c.name for c in self._configuration.current.collections]
+        runs = (asyncio.shield(self.collection(name).request()) for name in requested)
         for end in await asyncio.gather(*runs, return_exceptions=True):
-            # Ignore it: the caller did not name this collection.
+            # Ignore a removed collection that the caller did not name.
             was_removed = isinstance(end, CollectionNotFound) and not names
             if isinstance(end, BaseException) and not was_removed:
                 raise end
@@ -137,20 +137,20 @@ class SyncScheduler:
         await asyncio.gather(*(collection.close() for collection in self._collections.values()))
 
     def _config_changed(self, _: list[str]) -> None:
-        """Watch and sync what the config in force names, and no more."""
-        wanted = {c.name: c for c in self._configuration.current.collections}
-        for name in self._collections.keys() - wanted.keys():
+        """Watch and sync exactly the collections that the current config names."""
+        configs = {c.name: c for c in self._configuration.current.collections}
+        for name in self._collections.keys() - configs.keys():
             collection = self._collections[name]
             if not collection.is_removed:
                 collection.remove()
             elif not collection.is_running:
                 del self._collections[name]
-        for config in wanted.values():
+        for config in configs.values():
             self._configured(config)
         self.state_changed.emit()
 
     def _configured(self, config: CollectionConfig) -> SyncedCollection:
-        """Return the collection, watched and synced as this config says from now on."""
+        """Return the collection after it has applied this config."""
         known = self._collections.get(config.name)
         if known is None:
             known = self._collections[config.name] = SyncedCollection(config, self._services)
@@ -161,7 +161,7 @@ class SyncScheduler:
         return known
 
     async def _check_regularly(self) -> None:
-        """Find what events do not report."""
+        """Find changes that events do not report."""
         last = clocks()
         while True:
             await next_tick(self._timings.check_every_s)
@@ -176,7 +176,7 @@ class SyncScheduler:
                 collection.check(stood_still=stood_still, rescan_s=rescan_s, mounted=mounted)
 
     def _watch_config(self, open_source: OpenSource) -> EventSource | None:
-        """Watch the config's folder; without events, the regular check finds its changes."""
+        """Watch the config's folder. Where the system has no events, the regular check finds changes."""
         try:
             source = open_source(os.path.realpath(self._configuration.path.parent), self._on_config_events)
         except NotWatchable:
@@ -191,11 +191,11 @@ class SyncScheduler:
 
 
 def clocks() -> tuple[float, float]:
-    """Return the seconds of the clock that stops while the machine sleeps, and of one that does not."""
+    """Return the time in seconds of a clock that stops while the machine sleeps, and of a clock that does not."""
     always = time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.time()
     return time.monotonic(), always
 
 
 def has_stood_still(before: tuple[float, float], now: tuple[float, float], timings: SyncTimings) -> bool:
-    """Tell whether this process or the machine stood still between two regular checks, by the `clocks` at both."""
+    """Return whether this process or the machine stood still between two regular checks, given `clocks()` at both."""
     return max(now[0] - before[0], now[1] - before[1]) > timings.check_every_s + timings.stood_still_s

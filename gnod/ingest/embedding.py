@@ -1,7 +1,7 @@
 """Embed the pending chunks of one model: fetch chunks, call the model, store the vectors, in small steps.
 
-The beginning of every document is embedded first, with its headings, so that all are found by meaning after a few per
-cent of the work. An interrupted run loses nothing: the database knows which chunks are pending.
+The beginning of every document is embedded first, with its headings, so that vector search can find all documents after
+a few per cent of the work. An interrupted run loses nothing, because the database records which chunks are pending.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from gnod.store.vectors.vectors import PendingChunk, StoredPiece
 
 T = TypeVar("T")
 
-# The size of one request. It takes a small model about a second, so that results are stored soon.
+# The size of one request. A small model needs about a second for it, so results are stored soon.
 _REQUEST_CHARACTERS = 24_000
-# Fetch this many chunks for each request, so that the newest ones are embedded next.
+# Fetch only this many chunks for a request, so that new chunks are embedded next.
 _FETCH_CHUNKS = 64
-# The headings that are embedded with the beginning of a document, in characters.
+# The maximum length of the headings that are embedded with the beginning of a document, in characters.
 _HEADINGS = FEW_SENTENCES // 3
-# The first crash of the worker may have another cause.
+# The first crash of the worker may not be due to the chunk.
 _MAX_CRASHES = 2
 
 
@@ -58,8 +58,8 @@ class EmbeddingRun:
     async def step(self, *, oldest_first: bool = False) -> Step | None:
         """Embed and store some chunks, the newest or the oldest; None when nothing is pending.
 
-        Raises as `Embedder.documents`, except RequestFailed: a chunk that the model cannot embed, or that crashes the
-        worker, is found by halving and noted as failed.
+        Raises the errors of `Embedder.documents`, except RequestFailed: it finds a chunk that the model cannot embed,
+        or that crashes the worker, by halving the request, and records the chunk as failed.
         """
         if not self._waiting:
             find = partial(
@@ -106,8 +106,8 @@ class EmbeddingRun:
 
 
 def beginning(chunk: PendingChunk) -> str:
-    """Return what is embedded first of a document that `chunk` begins: its first sentences, and its headings, which
-    tell what comes later."""
+    """Return the first text to embed of a document, given its first chunk: its first sentences, and its headings, which
+    outline the rest."""
     if len(chunk.document) <= FEW_SENTENCES:
         return chunk.text
     headings = [each.text for each in outline(chunk.document).headings if each.text != chunk.title]
@@ -117,7 +117,7 @@ def beginning(chunk: PendingChunk) -> str:
 
 
 def _request(chunks: list[PendingChunk]) -> list[PendingChunk]:
-    """Return as many chunks as fit into one request, at least one."""
+    """Return as many chunks as fit into one request, but at least one."""
     size = 0
     for number, chunk in enumerate(chunks):
         size += min(len(chunk.text), FEW_SENTENCES) if chunk.brief_due else len(chunk.text)

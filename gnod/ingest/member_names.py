@@ -1,7 +1,7 @@
-"""The paths of files in other files: `mail/archive.zip!/inner/report.pdf`, as in the URLs of Java archives.
+"""Build the paths of files in other files: `mail/archive.zip!/inner/report.pdf`, as in the URLs of Java archives.
 
-Names in an archive are not to be trusted: they may lead out of it, be equal, or hold control characters. They are only
-ever keys of the index, never paths on disk.
+Names in an archive are untrusted: they may lead out of it, be equal, or contain control characters. gnod uses them only
+as keys of the index, never as paths on disk.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def may_have_members(path: str) -> bool:
 
 
 def path_of_part(path: str, number: int) -> str:
-    """Return the path of a part of a log, of which the first is the document of the file.
+    """Return the path of a part of a log. The first part has the path of the file.
 
     >>> path_of_part("log.jsonl", 1), path_of_part("log.jsonl", 2)
     ('log.jsonl', 'log.jsonl!/part 2')
@@ -32,11 +32,11 @@ def path_of_part(path: str, number: int) -> str:
 
 
 class Names:
-    """Gives the members of one file their names, each once."""
+    """Gives the members of one file unique names."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
-        self._numbers: dict[str, int] = {}  # the last number of a name: thousands of mails may have one subject
+        self._numbers: dict[str, int] = {}  # the last number of each name: thousands of mails may share a subject
 
     def name(self, written: str) -> str:
         """Return the name of the next member.

@@ -1,6 +1,6 @@
-"""Folders that macOS shows as one file. Of a document, one part has the text; the others have no text to index.
+"""Handle folders that macOS shows as one file. One part of such a document has the text; the other parts have none.
 
-Opens no file.
+Must not open files.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ _LIBRARIES = frozenset(
         "tvlibrary",
     ]
 )
-# A program, a plugin and the like; the name of the folder may have any extension.
+# Programs, plugins and similar packages have this file; their folder may have any extension.
 _OF_PROGRAMS = "Contents/Info.plist"
-# The first of these that is there stands for the document. gnod reads the preview of an iWork document, and says of the
-# others that it does not.
+# The first of these parts that exists represents the document. gnod reads the preview of an iWork document, and reports
+# that it does not read the others.
 _IWORK = (
     *("QuickLook/Preview.pdf", "preview.pdf", "Index.zip"),
     *("index.xml.gz", "index.apxl.gz", "index.xml", "index.apxl"),
@@ -30,7 +30,7 @@ _PARTS = {"pages": _IWORK, "numbers": _IWORK, "key": _IWORK, "rtfd": ("TXT.rtf",
 
 
 def patterns(folder: str) -> Sequence[str]:
-    """Return the patterns of what is left out in a folder, as in a `.gitignore` in it; none for a plain folder."""
+    """Return the patterns that exclude parts of a folder, as a `.gitignore` in it would; none for a plain folder."""
     extension = _extension(folder)
     if not extension:
         return ()
@@ -43,7 +43,7 @@ def patterns(folder: str) -> Sequence[str]:
 
 
 def stem(path: str) -> str:
-    """Return the name of a document without its extension; for the part of a package, that of the package.
+    """Return the name of a document without its extension; for a part of a package, return the name of the package.
 
     >>> stem("notes/Plan.md"), stem("notes/Plan.pages/QuickLook/Preview.pdf")
     ('Plan', 'Plan')
@@ -55,7 +55,7 @@ def stem(path: str) -> str:
 
 
 def concerned(path: str) -> str:
-    """Return what a changed path concerns: the whole package that it may be a part of, or only the path.
+    """Return the path that a change affects: the package that contains the changed path, or the path itself.
 
     >>> concerned("notes/Plan.pages/QuickLook/Preview.pdf"), concerned("notes/Plan.md")
     ('notes/Plan.pages', 'notes/Plan.md')

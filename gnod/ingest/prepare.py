@@ -1,6 +1,6 @@
-"""From converted Markdown to a document that can be stored: canonical text, title, language, chunks, terms.
+"""Turn converted Markdown into a document for the store: canonical text, title, language, chunks, terms.
 
-Pure: no files, no storage. Runs in the converter workers, so that it does not delay the daemon's replies.
+Pure: no files, no storage. It runs in the converter workers, so that it does not delay the daemon's replies.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def prepare(
     title: str | None = None,
     mask_secrets: bool = True,
 ) -> PreparedDocument:
-    """Return the document. `language` and `title` override what the text says. Keys and passwords are masked in
-    conversations, where people and tools show them without thinking of it."""
+    """Return the document. `language` and `title` override the values of the text. `mask_secrets`: mask keys and
+    passwords in conversations, where people and tools often show them by accident."""
     if mask_secrets and converted.mime == CONVERSATION:
         converted = _masked(converted)
     markdown, lost = with_line_map(converted.markdown)
@@ -109,7 +109,7 @@ def _masked(converted: Converted) -> Converted:
 
 
 def _chunks(title: str, markdown: str, passages: Sequence[ChunkText]) -> list[Chunk]:
-    """Return the chunks. One that continues a section without words is not embedded."""
+    """Return the chunks. A chunk that continues a section and has no words is not embedded."""
     above: str | None = None
     found = []
     for passage in passages:
@@ -133,8 +133,8 @@ def _tags(converted: Mapping[str, object], head: Mapping[str, object], inline: I
 
 
 def _title_heading(converted: Converted, markdown: str, body_start: int, structure: Outline) -> str:
-    """Return the heading that is the title, "" if there is none. In other formats than texts, the parts may all have
-    the highest level: then the first is the title, unless the format states one and that is not a title's level."""
+    """Return the heading that is the title; "" if the text has none. Outside text formats, all parts may have headings
+    of the same level; the first one is then the title, unless the format states a title and the level is not 1."""
     if converted.keeps_lines:
         return plain(title_heading(markdown, structure.headings, body_start) or "")
     named = [each for each in structure.headings if each.text]
@@ -150,7 +150,7 @@ def _language(given: str | None, metadata: dict[str, object], prose: str) -> str
 
 
 def _canonical(locations: Locations | None, lost: LineMap) -> Locations | None:
-    """Return locations with the lines of the canonical text."""
+    """Return the locations for the lines of the canonical text."""
     if locations is None:
         return None
     starts = [msgspec.structs.replace(start, line=canonical_line(lost, start.line)) for start in locations.starts]
@@ -158,7 +158,7 @@ def _canonical(locations: Locations | None, lost: LineMap) -> Locations | None:
 
 
 def _is_prose(converted: Converted) -> bool:
-    """Tell whether a language can be detected: source code and data hold mostly names and numbers."""
+    """Return whether a language can be detected: source code and data contain mostly names and numbers."""
     return not converted.converter.startswith("code/") and converted.mime not in _DATA_MIMES
 
 
@@ -168,8 +168,8 @@ def _one_line(title: str) -> str:
 
 
 def _mirror_hash(markdown: str, markup: Markup, structure: Outline, body_start: int) -> str:
-    """Return the name of the content that documents share: the text, and the markup where it has other headings or
-    fences than the same text as Markdown."""
+    """Return the hash of the content that documents share. It covers the text, and also the markup if that gives other
+    headings or fences than Markdown."""
     if markup == "markdown" or structure[:2] == outline(markdown, start=body_start)[:2]:
         return digest(markdown)
     return digest(f"{markup}\0{markdown}")

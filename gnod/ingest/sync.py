@@ -1,7 +1,7 @@
 """Make the index of one collection, or of a part of it, equal to its folder: walk, compare, convert in the workers,
 store in batches.
 
-Documents that cannot be compared (an unmounted root, a folder without permission) stay in the index.
+Documents whose files cannot be compared (an unmounted root, a folder without permission) stay in the index.
 """
 
 from __future__ import annotations
@@ -41,34 +41,34 @@ T = TypeVar("T")
 Batch = list[tuple[str, Outcome]]
 Outcomes = asyncio.Queue[tuple[str, Outcome]]
 
-# A transaction costs some milliseconds and makes its documents searchable: collect many, but not for long. In a large
-# index, each one writes most of its pages again.
+# A transaction takes some milliseconds and makes its documents searchable, so collect many documents, but not for long.
+# In a large index, a transaction rewrites most of its pages.
 BATCH_DOCUMENTS = 400
 _MANY = 100
 BATCH_SECONDS = 0.25
 BATCH_CHARACTERS = 8_000_000
 # Remove this many documents in one transaction.
 BATCH_REMOVED = 500
-# Passing a job takes as long as converting a small text, so up to this many of these are passed together. The last ones
-# are distributed among the workers in ever smaller groups (guided self-scheduling: Polychronopoulos & Kuck 1987).
+# Passing a job takes as long as converting a small text, so up to this many small texts are passed together. The last
+# ones are distributed among the workers in ever smaller groups (guided self-scheduling: Polychronopoulos & Kuck 1987).
 _TOGETHER = 64
 _SHARES = 4
 _SMALL_BYTES = 16_000
 _TEXTS = (".md", ".markdown", ".txt", ".rst", ".org", ".adoc")
-# The worker ended before it could say what it had read. One file in an archive must not hide the archive.
+# With these failures, the worker ended before it could report results. A file in an archive must not hide the archive.
 _OF_THE_WORKER = frozenset({"timeout", "crashed", "memory"})
 
-# Failures that a file also has when its drive or its server is gone.
+# These failures of a file may also mean that its drive or server is gone.
 _PERHAPS_GONE = frozenset({"vanished", "unreadable", "timeout"})
 _ROOT_CHECK_S = 5.0
 
 Progress = Callable[[str, int, int | None, str | None], None]
-"""Called with stage ("scan", "index"), done, total (None while unknown) and the collection's name."""
+"""Called with the stage ("scan", "index"), files done, total (None while unknown) and the collection's name."""
 
 
 class SyncReport(NamedTuple):
-    """The result of one sync, in files; `failed` and `skipped` count all files in that state after it. `in_vain`: files
-    that were read only because of their inode or change time, and had not changed."""
+    """The result of one sync, in files. `failed` and `skipped` count all files in that state after the sync. `in_vain`:
+    unchanged files that were read only because of their inode or change time."""
 
     name: str
     available: bool = True
@@ -84,7 +84,7 @@ class SyncReport(NamedTuple):
     took_s: float = 0.0
 
     def after(self, earlier: SyncReport) -> SyncReport:
-        """Return the sum of both runs, for a client that waited for both."""
+        """Return the sum of this run and an earlier one, for a client that waited for both."""
         return self._replace(
             added=self.added + earlier.added,
             updated=self.updated + earlier.updated,
@@ -96,9 +96,9 @@ class SyncReport(NamedTuple):
 
 @dataclass
 class Sync:
-    """One run over a collection, or over `scope`. `enter` is called with each folder before it is listed, `on_listed`
-    with the walk when it is complete. `is_first`: it is unknown how the run before ended. `left`: mirrors that lost a
-    document; the next run drops what an interrupted run leaves. `is_steady`: as in `FolderComparison`."""
+    """One run over a collection, or over `scope`. It calls `enter` with each folder before it lists the folder, and
+    `on_listed` with the complete walk. `is_first`: the end of the previous run is unknown. `left`: mirrors that lost a
+    document; the next run drops the ones that an interrupted run leaves. `is_steady`: as in `FolderComparison`."""
 
     collection: CollectionConfig
     _: KW_ONLY
@@ -160,14 +160,14 @@ class Sync:
         plan, was_mounted = await self.database.read(partial(self._plan, found, walked))
         self._is_mounted = await self.place.run(is_mount_point, self.collection.path)
         if was_mounted and not self._is_mounted and not (self.scope.is_whole and found.seen):
-            raise RootUnavailable(f"nothing is mounted at {self.collection.path}: its drive is not there")
+            raise RootUnavailable(f"nothing is mounted at {self.collection.path}: mount its drive")
         self._counts.update(seen=found.seen, unchanged=found.unchanged)
         self.on_listed(walked)
         await self._apply(plan, walked)
 
     async def _compared(self, walked: Walk) -> FolderComparison:
-        """Walk, and compare each part with the index. All files at once would take 300 MB for a million, and block the
-        threads of searches for long."""
+        """Walk, and compare each part with the index. A million files at once would take 300 MB, and block the threads
+        of searches for a long time."""
         comparison = FolderComparison(self.is_steady)
         parts = walked.parts()
         while part := await self.place.run(next, parts, None):
@@ -175,7 +175,7 @@ class Sync:
         return comparison
 
     async def _spelled_scope(self) -> Scope:
-        """Return the scope and how else the index spells its paths: they may be the same files."""
+        """Return the scope with other spellings of its paths in the index, which may name the same files."""
         if (paths := self.scope.paths) is None:
             return self.scope
 
@@ -193,7 +193,7 @@ class Sync:
         comparison.add(part.files, known, failed, time.time(), written)
 
     def _plan(self, found: FolderComparison, walked: Walk, connection: Connection) -> tuple[ReadingPlan, bool]:
-        """Return the plan, and whether something was mounted at the root before."""
+        """Return the plan, and whether a file system was mounted at the root before."""
         plan = found.plan(walked.unreadable, walked.undecodable)
         for kind, files in found.failing.items():
             self._counts["skipped" if kind in SKIP_KINDS else "failed"] += files
@@ -203,9 +203,9 @@ class Sync:
         return plan, was_mounted
 
     async def _apply(self, plan: ReadingPlan, walked: Walk) -> None:
-        # Removed files must not be found while many new files are read, but moved content must keep its vectors until
-        # its new path is read. So documents are removed first, and orphaned mirrors last. After a crash in between, the
-        # first sync drops them.
+        # Searches must not find removed files while many new files are read, but moved content must keep its vectors
+        # until its new path is read. So documents are removed first, and orphaned mirrors last. After a crash in
+        # between, the first sync drops the orphaned mirrors.
         remove_first = len(plan.read) > _MANY
         if remove_first:
             await self._remove(plan, walked)
@@ -213,9 +213,9 @@ class Sync:
         self.progress("index", 0, total, self.collection.name)
         outcomes: Outcomes = asyncio.Queue(2 * BATCH_DOCUMENTS)
         async with asyncio.TaskGroup() as group:
-            # A converter that reads a file of a server that is gone would occupy its worker.
+            # A converter that reads a file from an unreachable server would block its worker.
             watching = group.create_task(self._require_answers())
-            # Two jobs per worker, so that the next one is ready.
+            # Two jobs per worker, so that the next job is ready.
             group.create_task(_put_empty(plan, outcomes))
             groups = together([path for path in plan.read if plan.files[path].size], plan.files)
             for _ in range(min(2 * self.pool.size, total)):
@@ -232,24 +232,24 @@ class Sync:
         if not remove_first:
             await self._remove(plan, walked)
         if plan.read or plan.remove or self.left or self.is_first:
-            # Searching a large index for all orphans is slow, and must not delay other writes.
+            # The search for all orphans in a large index is slow, and must not delay other writes.
             left = await self.database.read(writing.orphans) if self.scope.is_whole else self.left
             await self.database.write(lambda connection: writing.drop_orphans(connection, left))
             self.left.clear()
 
     async def _require_answers(self) -> None:
-        """Raise RootUnavailable as soon as the folder does not answer any more."""
+        """Raise RootUnavailable as soon as the folder no longer answers."""
         while True:
             await asyncio.sleep(_ROOT_CHECK_S)
             await self._require_root()
 
     async def _require_root(self) -> None:
-        """Raise RootUnavailable if the folder is gone: files that cannot be read tell nothing then."""
+        """Raise RootUnavailable if the folder is gone, because failures of its files then mean nothing."""
         if reason := await self.place.run(root_problem, self.collection.path):
             raise RootUnavailable(reason)
 
     async def _remove(self, plan: ReadingPlan, walked: Walk) -> None:
-        # Remove them in parts: a transaction over a million documents takes minutes, and delays other writes and the
+        # Remove documents in parts: a transaction over a million of them takes minutes, and delays other writes and the
         # end of the daemon. After an interruption, the next run removes the rest.
         for start in range(0, len(plan.remove), BATCH_REMOVED):
             paths = plan.remove[start : start + BATCH_REMOVED]
@@ -262,7 +262,7 @@ class Sync:
         return writing.remove(connection, self._id, paths, now=time.time(), left=self.left)
 
     def _note(self, plan: ReadingPlan, walked: Walk, connection: Connection) -> None:
-        """Store what the walk itself found."""
+        """Store the results of the walk itself."""
         now = time.time()
         failures.forget(connection, self._id, plan.recovered)
         for kind, names in (("unreadable", walked.unreadable), ("bad_name", walked.undecodable)):
@@ -278,13 +278,13 @@ class Sync:
             if isinstance(done, FilesDone):
                 for path, outcome in zip(paths, done.outcomes, strict=True):
                     await outcomes.put((path, outcome))
-            else:  # one of several jobs may have ended the worker: find out which
+            else:  # one of several jobs may have ended the worker, so try each job alone
                 for path, job in zip(paths, jobs, strict=True):
                     await self._read_on(path, job, await self._converted(path, job), outcomes)
 
     async def _read_on(self, path: str, job: FileJob, outcome: Outcome, outcomes: Outcomes) -> None:
-        """Pass on an outcome, and those of the other parts of a log. Its stat is the one before all of them: what was
-        changed since is noticed."""
+        """Pass on an outcome, and the outcomes for the other parts of a log. They have the stat from before the first
+        part, so the next sync notices later changes."""
         await outcomes.put((path, outcome))
         stat = outcome.stat if isinstance(outcome, LogRead) else None
         while isinstance(outcome, LogRead) and not outcome.is_complete:
@@ -371,15 +371,15 @@ class Sync:
             writing.touch_members(connection, self._id, path, new.document.stat.mtime_ns)
 
     def _put_log(self, connection: Connection, path: str, read: LogRead, now: float, terms: dict[int, Terms]) -> None:
-        """Store the next parts of a log. Until the last ones, no stat of the file is noted, so that the next sync goes
-        on if this one is interrupted."""
+        """Store the next parts of a log. The stat of the file is stored with the last parts only, so that the next sync
+        continues if this one is interrupted."""
         for number, document in enumerate(read.parts, read.first):
             part, container = path_of_part(path, number), path if number > 1 else None
             if number == 1 or not documents.is_file(connection, self._id, part):
                 writing.put(
                     connection, self._id, part, document, now=now, left=self.left, terms=terms, container=container
                 )
-        fulltext.store(connection, terms)  # the parts behind these are removed
+        fulltext.store(connection, terms)  # the parts after these are removed
         kept = [path_of_part(path, number) for number in range(2, read.first + len(read.parts))]
         writing.keep_members(connection, self._id, path, kept, now=now, left=self.left)
         if read.is_complete:
@@ -390,7 +390,7 @@ class Sync:
         if failure.kind == "vanished":
             self._counts["removed"] += writing.remove(connection, self._id, [path], now=now, left=self.left)
             return
-        # A file that cannot be read, or is now in a cloud only, may be unchanged. A file that was read and is not a
+        # A file that cannot be read, or is now only in a cloud, may be unchanged. A file that was read but is not a
         # document has replaced the old one.
         if failure.stage != "read" or failure.kind in SKIP_KINDS - {"not_downloaded"}:
             writing.remove(connection, self._id, [path], now=now, left=self.left)
@@ -408,14 +408,14 @@ class Sync:
 
 
 async def _put_empty(plan: ReadingPlan, outcomes: Outcomes) -> None:
-    """Record the empty files without a worker."""
+    """Record empty files without a worker."""
     for path in (path for path in plan.read if not plan.files[path].size):
         stat = plan.files[path]
         await outcomes.put((path, Failure(stage="read", kind="empty", message="The file is empty.", stat=stat)))
 
 
 def together(paths: Sequence[str], files: Mapping[str, FileStat]) -> Iterator[list[str]]:
-    """Yield the files in order, small texts beside each other several at a time."""
+    """Yield the files in order, in groups of adjacent small texts."""
     several: list[str] = []
     for number, path in enumerate(paths):
         is_small = files[path].size <= _SMALL_BYTES
@@ -433,7 +433,7 @@ def together(paths: Sequence[str], files: Mapping[str, FileStat]) -> Iterator[li
 
 
 async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
-    """Return outcomes until a batch is full, or some time after its first one."""
+    """Return the outcomes that arrive until the batch is full, or until some time after the first one."""
     batch = [await outcomes.get()]
     characters = _size(batch[0])
     with contextlib.suppress(TimeoutError):
@@ -445,7 +445,7 @@ async def _next_batch(outcomes: Outcomes, left: int) -> Batch:
 
 
 def _goes_on(outcome: Outcome) -> bool:
-    """Tell whether more outcomes of the same file follow."""
+    """Return whether more outcomes for the same file follow."""
     return isinstance(outcome, LogRead) and not outcome.is_complete
 
 

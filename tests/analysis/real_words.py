@@ -1,4 +1,4 @@
-"""A few words of every language that has a stemmer: nouns, verbs, and the function words that stemmers shorten most."""
+"""Words of every language that has a stemmer: nouns, verbs, and the function words that stemmers shorten most."""
 
 from __future__ import annotations
 

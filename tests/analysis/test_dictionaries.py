@@ -1,4 +1,4 @@
-"""Words of a language that no document needs to have."""
+"""Test the lookup of words in dictionaries, even if no document contains them."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ from gnod.analysis.dictionaries import has_word
         ('a": 1,\n"b', ["en"], False),
     ],
 )
-def test_words_of_a_language_are_told_from_slips(word: str, languages: list[str], is_known: bool) -> None:
+def test_typing_errors_are_not_words_of_a_language(word: str, languages: list[str], is_known: bool) -> None:
     assert has_word(word, languages) == is_known

@@ -35,12 +35,12 @@ from gnod.models.readability import samples
         ("he", "הגשר הישן נהרס בשיטפון והחדש עדיין לא נבנה."),
     ],
 )
-def test_one_sentence_tells_the_language(language: str, text: str) -> None:
+def test_one_sentence_is_enough_to_detect_the_language(language: str, text: str) -> None:
     assert detect(text) == language
 
 
 def test_nearly_all_of_the_languages_are_recognised() -> None:
-    """In 500 characters. Bosnian is taken for Croatian where none of its own words occurs."""
+    """The samples have 500 characters. Bosnian without any specific word is detected as Croatian."""
     texts = {language: " ".join(sample.statements) for language, sample in samples().items() if language in LANGUAGES}
     wrong = {language: found for language, text in texts.items() if (found := detect(text)) != language}
     assert len(texts) > 70
@@ -57,7 +57,7 @@ def test_the_examples(module: object) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "TODO", "x = 1\n" * 50, "```\nla la la la\n```\n" * 20, "ܫܠܡܐ ܥܠܝܟ ܐܚܐ ܕܝܠܝ"])
-def test_what_is_too_little_or_of_an_unknown_script_stays_unknown(text: str) -> None:
+def test_short_texts_and_texts_in_an_unknown_script_have_no_language(text: str) -> None:
     assert detect(text) is None
 
 
@@ -72,7 +72,7 @@ def test_what_is_too_little_or_of_an_unknown_script_stays_unknown(text: str) -> 
         "# Playlist\n\nArvo Pärt, Sigur Rós, Röyksopp, Björk, Mötley Crüe, Motörhead",
     ],
 )
-def test_a_list_of_names_is_in_no_language(text: str) -> None:
+def test_a_list_of_names_has_no_language(text: str) -> None:
     assert detect(text) is None
 
 

@@ -1,4 +1,4 @@
-"""The terms of many words at once are those of each word by itself."""
+"""Analysing many words at once gives the same terms as analysing each word alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gnod.models.readability import samples
 
 ANALYZERS = [Analyzer(language) for language in (*SNOWBALL, UNSTEMMED)]
 _LETTERS = "".join(sorted({*"".join(text for each in samples().values() for text in each.statements)}))
-# Letters of all languages, what makes identifiers, and letters that become others when they are normalised.
+# Letters of all languages, characters of identifiers, and letters that normalisation changes.
 WORDS = st.lists(st.text(f"{_LETTERS}_.-'0aA１ａＡﬁİıßΣ\u0301", min_size=1, max_size=12), max_size=8, unique=True)
 
 
@@ -35,7 +35,7 @@ def test_words_of_all_languages() -> None:
 
 
 def test_stemmers_of_other_scripts_leave_latin_letters() -> None:
-    """So that the words of a query are stemmed in fewer languages."""
+    """Therefore, the words of a query are stemmed in fewer languages."""
     words = {word for each in samples().values() for text in each.statements for word in text.lower().split()}
     latin = [word for word in words if word.isalpha() and max(word) < "\u0250"]
     plain = Stem(UNSTEMMED)

@@ -25,7 +25,7 @@ from gnod.ingest.reading.cpu_time import limit_cpu_time
         ("<ruby>大<rt>おお</rt>阪<rt>さか</rt></ruby>に", "大阪に"),
         ("<ruby>瞬<rp>(</rp><rt>しゅん</rt><rp>)</rp></ruby><ruby>間<rt>かん</ruby>", "瞬間"),
         ("東京《とうきょう》へ", "東京へ"),
-        # These are not marks, or code.
+        # These are not marks, or are code.
         ("2*3*4 5 * 6\nx*y", "2*3*4 5 * 6\nx*y"),
         ("`a*b*c &amp; un**x**y`", "`a*b*c &amp; un**x**y`"),
         ("```c\nw*h*d\n```\n", "```c\nw*h*d\n```\n"),
@@ -51,7 +51,7 @@ def test_readings_are_kept_beside_the_text() -> None:
         "".join
     )
 )
-def test_no_mark_moves_the_text(text: str) -> None:
+def test_removing_marks_keeps_offsets(text: str) -> None:
     bare = without_marks(text)
     assert len(bare) == len(text)
     assert bare.count("\n") == text.count("\n")

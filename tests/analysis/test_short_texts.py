@@ -1,4 +1,4 @@
-"""The language of short texts and of queries, without lingua's models."""
+"""Test the detection of the language of short texts and queries without lingua's models."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_nearly_every_sentence_gets_the_stemmer_of_its_language() -> None:
         assert sum(found) >= least * len(found)
 
 
-def test_what_may_be_english_and_is_unclear_has_no_language() -> None:
+def test_unclear_texts_that_may_be_english_have_no_language() -> None:
     for text in ("", "...", "TODO", "docker compose", "PostgreSQL 16", "x = y_z(1)", "Anna, Bruno"):
         assert detect_short(text) is None, text
 
@@ -103,7 +103,7 @@ def test_capitalised_words_are_not_always_names(text: str, language: str) -> Non
 
 
 @pytest.mark.slow
-def test_the_table_is_that_of_linguas_models() -> None:
+def test_the_table_is_equal_to_linguas_models() -> None:
     rows = all_trigrams()[::250]
     assert np.abs(distilled(rows).astype(int) - trigrams.table()[::250]).max() <= 1
 

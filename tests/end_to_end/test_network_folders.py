@@ -81,7 +81,7 @@ def test_a_server_that_stops_delays_nothing_else(machine: Machine) -> None:
     with mounted(machine, _two_folders) as drive:
         assert drive.find("camel") == ["team/sub/b.md"]
         assert "it is a network folder (fuse.sshfs at " in drive.status()["watch_reason"]
-        assert "it is looked at every " in drive.status()["watch_reason"]
+        assert "gnod checks it every " in drive.status()["watch_reason"]
         before_s = _slowest_s(drive, 2.0)
         drive.stop()
         assert _slowest_s(drive, 20.0) <= max(0.1, 3 * before_s)

@@ -1,4 +1,4 @@
-"""Events of a real folder through a real inotify."""
+"""Test events of a real folder through a real inotify."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gnod.freshness.events import open_source
 from gnod.freshness.events.source import EventSource, FileEvents
 from tests.systems import needs_linux
 
-pytestmark = needs_linux("inotify is Linux's")
+pytestmark = needs_linux("only Linux has inotify")
 
 
 class Heard:
-    """What a source has told until now."""
+    """Collects the events that a source reports."""
 
     def __init__(self) -> None:
         self.paths: set[str] = set()
@@ -30,10 +30,10 @@ class Heard:
         self.lost += [events.lost] if events.lost else []
 
     async def next(self) -> set[str]:
-        """Return what was told since, when the event loop has had time to read."""
+        """Let the event loop read, and return the paths reported since the last call."""
         await asyncio.sleep(0.05)
-        told, self.paths = self.paths, set()
-        return told
+        paths, self.paths = self.paths, set()
+        return paths
 
 
 @asynccontextmanager
@@ -114,7 +114,7 @@ async def test_a_folder_deleted_and_made_again_is_watched_again(tmp_path: Path) 
     async with watched(tmp_path) as (source, heard):
         shutil.rmtree(tmp_path / "d")
         (tmp_path / "d").mkdir()
-        source.enter("d")  # before the events of its end were read
+        source.enter("d")  # before the events of its removal are read
         await heard.next()
         (tmp_path / "d/a.md").write_text("x")
         assert await heard.next() == {"d/a.md"}
@@ -149,7 +149,7 @@ async def test_a_queue_overflow_is_reported(tmp_path: Path) -> None:
     if limit > 100_000:
         pytest.skip(f"the system keeps {limit} events")
     async with watched(tmp_path) as (_, heard):
-        for n in range(limit // 2):  # at least three events each
+        for n in range(limit // 2):  # each file causes at least three events
             path = tmp_path / str(n)
             path.touch()
             path.unlink()
@@ -167,7 +167,7 @@ async def test_names_that_are_not_text_or_have_newlines(tmp_path: Path) -> None:
         assert await heard.next() == {"two\nlines.md", "\udcff.md"}
 
 
-async def test_entering_what_is_not_a_folder_is_not_a_fault(tmp_path: Path) -> None:
+async def test_entering_a_path_that_is_not_a_folder_is_not_a_fault(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")

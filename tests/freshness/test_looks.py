@@ -1,4 +1,4 @@
-"""Looks at folders that do not answer: a function that blocks stands for a call of the system that does not return."""
+"""Test looks at folders that do not answer. A blocking function replaces a system call that does not return."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ANSWERS_WITHIN_S = 0.3
 
 
 class Server:
-    """Answers until it is stopped."""
+    """A server that answers until it is stopped."""
 
     def __init__(self) -> None:
         self.running = threading.Event()
@@ -32,7 +32,7 @@ class Server:
 
 
 async def looked(place: LookedAt, work: Callable[..., str], *arguments: str) -> str:
-    """Look again if the result comes too late: this process may stand still for longer than a folder may be silent."""
+    """Look again if the result is late: this process may be paused for longer than a folder may be silent."""
     for _ in range(50):
         with contextlib.suppress(RootUnavailable):
             return await place.run(work, *arguments)
@@ -64,7 +64,7 @@ async def test_one_look_is_stuck_and_others_are_refused_at_once(tmp_path: Path, 
     assert await looked(looks.at(str(tmp_path)), server.look) == "found"
 
 
-async def test_those_who_wait_behind_a_stuck_look_are_told(tmp_path: Path, server: Server) -> None:
+async def test_callers_that_wait_for_a_stuck_look_get_an_error(tmp_path: Path, server: Server) -> None:
     place = Looks(ANSWERS_WITHIN_S).at(str(tmp_path))
     ends = await asyncio.gather(*(place.run(server.look) for _ in range(20)), return_exceptions=True)
     assert all(isinstance(end, RootUnavailable) for end in ends)
@@ -79,7 +79,7 @@ async def test_many_folders_of_silent_servers_do_not_stop_the_others(server: Ser
     assert all(isinstance(end, RootUnavailable) for end in ends)
 
 
-async def test_a_long_look_that_makes_progress_is_waited_for(tmp_path: Path) -> None:
+async def test_a_caller_waits_for_a_long_look_that_makes_progress(tmp_path: Path) -> None:
     place = Looks(ANSWERS_WITHIN_S).at(str(tmp_path))
 
     def walk() -> str:

@@ -1,4 +1,4 @@
-"""Which folders get no events of what others change."""
+"""Test which folders get no events for changes by other machines."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MOUNTED = {
         ("/media/stick/notes", None),
         ("/home/ann/team/local/x", None),
         ("/home/ann/vault", None),
-        ("/home/ann", "/home/ann/team"),  # a part of it is remote
+        ("/home/ann", "/home/ann/team"),  # a part of the folder is remote
         ("/run/user/1000/gvfs/smb-share:server=nas/docs", "/run/user/1000/gvfs"),
         ("/mnt/cloud/docs", "/mnt/cloud"),
         ("/net/server", "/net"),

@@ -1,4 +1,4 @@
-"""The source of other systems, on this one."""
+"""Test the source of events for other systems on this system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _IDLE_S = 5.0
 
 
 class Folder:
-    """A watched folder, and what was reported of it."""
+    """A watched folder and its reported events."""
 
     def __init__(self, path: Path) -> None:
         path.mkdir(exist_ok=True)
@@ -40,7 +40,7 @@ class Folder:
 async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
     folder = Folder(tmp_path / "notes")
     await folder.begun()
-    assert folder.lost() == ["changes before this were not seen"]
+    assert folder.lost() == ["earlier changes may have been missed"]
     (folder.path / "sub").mkdir()
     await until(lambda: folder.told() == {"sub"})
     (folder.path / "sub" / "a.md").write_text("x")
@@ -52,7 +52,7 @@ async def test_changes_are_reported_until_it_is_closed(tmp_path: Path) -> None:
     assert "b.md" not in folder.told()
 
 
-async def test_a_folder_that_is_not_there_is_not_a_fault(tmp_path: Path) -> None:
+async def test_a_missing_folder_is_not_a_fault(tmp_path: Path) -> None:
     heard: list[FileEvents] = []
     gone, there = PortableSource(str(tmp_path / "gone"), heard.append), Folder(tmp_path / "there")
     await there.begun()
@@ -63,8 +63,8 @@ async def test_a_folder_that_is_not_there_is_not_a_fault(tmp_path: Path) -> None
     there.source.close()
 
 
-async def test_events_may_spell_the_folder_otherwise(tmp_path: Path) -> None:
-    """As on macOS, where a folder can be opened by another spelling of its name."""
+async def test_events_may_spell_the_folder_differently(tmp_path: Path) -> None:
+    """On macOS, a folder can be opened under another spelling of its name."""
     folder = Folder(tmp_path / "notes")
     paths = [f"{str(folder.path).upper()}{below}" for below in ("/a.md", "/B/c.md", "")]
     folder.source.report({folded(path): path for path in paths})
@@ -78,7 +78,7 @@ async def test_after_a_large_burst_everything_is_compared(tmp_path: Path) -> Non
     for number in range(3000):
         (busy.path / f"{number}.md").touch()
     await until(lambda: "many files changed at once" in busy.lost())
-    assert quiet.lost() == ["changes before this were not seen"]
+    assert quiet.lost() == ["earlier changes may have been missed"]
     busy.source.close()
     quiet.source.close()
 
@@ -91,7 +91,7 @@ async def test_the_removal_of_the_folder_itself_is_reported(tmp_path: Path) -> N
     folder.source.close()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="Linux tells how often a thread woke up")
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts the wake-ups of a thread")
 async def test_sixty_folders_are_watched_by_one_thread_that_sleeps(tmp_path: Path) -> None:
     before = _tasks()
     folders = [Folder(tmp_path / f"f{number}") for number in range(60)]
@@ -99,7 +99,7 @@ async def test_sixty_folders_are_watched_by_one_thread_that_sleeps(tmp_path: Pat
         await folder.begun()
     watching = _tasks() - before
     assert len(watching) <= 1
-    # Other threads of this process are not counted: those of the test runner wake up whenever they want to.
+    # Other threads of this process do not count, because threads of the test runner wake up at any time.
     slept = sum(map(_sleeps, watching))
     await asyncio.sleep(_IDLE_S)
     assert sum(map(_sleeps, watching)) - slept <= _IDLE_S + 1

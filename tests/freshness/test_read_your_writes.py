@@ -1,4 +1,4 @@
-"""What decides whether the index is current, and the words for it."""
+"""Test whether the index counts as current, and the messages for that."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def test_a_file_that_cannot_be_read_and_a_folder_that_is_polled_are_current() ->
         assert (report.current, report.state) == (True, "current")
 
 
-def test_what_is_missing_is_said() -> None:
+def test_the_state_says_what_the_index_lacks() -> None:
     states = {
         "syncing: 1 file is not indexed yet": CURRENT._replace(pending=1, failed=3),
         "syncing: 2,000 files are not indexed yet": CURRENT._replace(pending=2000),

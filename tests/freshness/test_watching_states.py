@@ -1,4 +1,4 @@
-"""A watch without events, and a full disk: reported, and synced later. Real database, workers and events."""
+"""Test a watch without events and a full disk: reports, and later syncs. Real database, workers and events."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_changes_in_hidden_folders_start_no_sync(tmp_path: Path) -> None:
 
 
 class SyncedFolder:
-    """The collection `notes`, kept in sync. `hold_reason` is what the scheduler is told."""
+    """The collection `notes`, kept in sync. `hold_reason`: the reason that the scheduler gets."""
 
     def __init__(self, folder: Path, open_source: OpenSource, answers_within_s: float) -> None:
         self.notes = folder / "notes"
@@ -116,13 +116,13 @@ async def synced(
         await index.close()
 
 
-def test_the_clocks_tell_when_the_process_or_the_machine_stood_still() -> None:
-    before = (100.0, 1000.0)  # of the clock that stops while the machine sleeps, and of the other one
+def test_the_clocks_show_when_the_process_or_the_machine_stood_still() -> None:
+    before = (100.0, 1000.0)  # the clock that stops while the machine sleeps, and the other clock
     timings = SyncTimings()
     assert not has_stood_still(before, (103.0, 1003.0), timings)
     assert not has_stood_still(before, (104.0, 1004.5), timings)  # a little late, as on a busy machine
     assert has_stood_still(before, (103.0, 1603.0), timings)  # the machine slept ten minutes
-    assert has_stood_still(before, (163.0, 1063.0), timings)  # the process was stopped for one
+    assert has_stood_still(before, (163.0, 1063.0), timings)  # the process was stopped for one minute
 
 
 def test_clocks_go_on() -> None:
@@ -155,7 +155,7 @@ async def test_on_a_full_disk_changes_wait(short_tmp: Path) -> None:
         await asyncio.sleep(4 * QUICK.check_every_s)
         assert index.scheduler.pending_files() == 1
         assert index.indexed() == []
-        await index.scheduler.sync(["notes"])  # an explicit request is not held
+        await index.scheduler.sync(["notes"])  # an explicit request does not wait
         assert index.indexed() == ["a.md"]
         (index.notes / "b.md").write_text("# Lion\n")
         await until(lambda: index.scheduler.pending_files() == 1)
@@ -176,7 +176,7 @@ async def test_changes_that_the_watch_missed_are_synced_once_they_are_noted(shor
 
 @pytest.mark.slow
 async def test_files_that_are_touched_without_a_change_are_not_read_forever(short_tmp: Path) -> None:
-    """As on a drive that gives its files other inodes or change times after a while."""
+    """Some drives give files other inodes or change times after a while."""
     async with synced(short_tmp, no_events) as index:
         files = [index.notes / f"{number}.md" for number in range(120)]
         for file in files:
@@ -195,7 +195,7 @@ async def test_files_that_are_touched_without_a_change_are_not_read_forever(shor
             await walk_after_touching()
         assert "only names, sizes and times of modification are compared" in (notes.watch_state.reason or "")
         assert (await walk_after_touching()).in_vain == 0
-        files[0].write_text("# Note A\n")  # of the same size
+        files[0].write_text("# Note A\n")  # has the same size
         await until(lambda: "Note A" in index.titles())
 
 
@@ -210,7 +210,7 @@ async def test_a_folder_is_watched_as_on_other_systems(short_tmp: Path) -> None:
 
 
 def walk_all(watch: FolderWatch, config: CollectionConfig) -> None:
-    """Walk the folder; again if that took long, as on a busy machine: such a folder is walked less often."""
+    """Walk the folder. Repeat a slow walk (on a busy machine), because slow walks are less frequent."""
     took_s = 1.0
     while took_s > 0.05:
         began = time.monotonic()
@@ -219,18 +219,18 @@ def walk_all(watch: FolderWatch, config: CollectionConfig) -> None:
         took_s = time.monotonic() - began
 
 
-async def test_a_folder_without_events_is_looked_at_less_often_while_nothing_changes(tmp_path: Path) -> None:
+async def test_a_folder_without_events_is_walked_less_often_while_nothing_changes(tmp_path: Path) -> None:
     config = CollectionConfig(name="c", path=str(tmp_path))
     watch = FolderWatch(config, lambda _: None, no_events, SyncTimings(polls_per_rest=1e-6))
     await watch.open(Looks().at(config.path))
     assert watch.state(None).mode == "off"
     walk_all(watch, config)
     watch.differed()
-    await until(lambda: str(watch.state(None).reason).endswith("is of type nfs4; it is looked at every 5 min"))
+    await until(lambda: str(watch.state(None).reason).endswith("is of type nfs4; gnod checks it every 5 min"))
     often = FolderWatch(config, lambda _: None, no_events, SyncTimings())
     await often.open(Looks().at(config.path))
     walk_all(often, config)
-    assert str(often.state(None).reason).endswith("it is looked at every 5 s")
+    assert str(often.state(None).reason).endswith("gnod checks it every 5 s")
     assert not often.is_walk_due(3600)
 
 
@@ -251,7 +251,7 @@ async def test_a_source_that_loses_events_silently_is_compared_every_few_minutes
 
 @pytest.mark.slow
 async def test_a_folder_that_answers_again_is_walked(short_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call of the system that does not return stands for the server of a link's target."""
+    """A system call that does not return simulates a link to a folder on a dead server."""
     async with synced(short_tmp, answers_within_s=1.0) as index:
         await until(lambda: index.scheduler.watch_state("notes").mode == "events" and not index.scheduler.is_busy)
         answers, scandir = threading.Event(), os.scandir

@@ -1,7 +1,7 @@
-"""A converter worker, `python -m bad_converter`, with one more converter: it does what a taken-over parser would.
+"""A converter worker, `python -m bad_converter`, with an additional converter that behaves like a hijacked parser.
 
-The rest is `gnod.ingest.workers.worker` as it is. The text of a file says what: the name of a function here, and its
-arguments.
+Everything else is the normal `gnod.ingest.workers.worker`. The text of a file has the name of a function of this module
+and its arguments.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def eat_with_numpy() -> None:
 
 
 def eat_in_c() -> None:
-    """As a library in C++ does that cannot go on: it says why and aborts."""
+    """Behave like a C++ library after a fatal error: print the reason and abort."""
     C.malloc.restype = ctypes.c_void_p
     while C.malloc(ctypes.c_size_t(1 << 20)):
         pass
@@ -64,7 +64,7 @@ def crash() -> None:
 
 
 def fork_without_end() -> None:
-    """By the C library, which no audit hook sees."""
+    """Use the C library, because audit hooks do not see its calls."""
     for _ in range(100):
         child = C.fork()
         if child < 0:
@@ -74,7 +74,7 @@ def fork_without_end() -> None:
 
 
 def burn_in_threads() -> None:
-    """Hashing lets go of the interpreter's lock."""
+    """Hashing releases the interpreter's lock, so the threads run in parallel."""
     import hashlib
 
     def burn() -> None:
@@ -162,7 +162,7 @@ def run_program(path: str) -> None:
 
 
 def run_in_c(path: str) -> None:
-    """The program takes the place of the worker."""
+    """The program replaces the worker."""
     arguments = (ctypes.c_char_p * 4)(b"/bin/sh", b"-c", f"echo was here > {path}".encode(), None)
     C.execv(b"/bin/sh", arguments)
     raise OSError(ctypes.get_errno(), "execv")
@@ -193,7 +193,7 @@ def outlive_parent() -> None:
 
 
 def babble() -> None:
-    """Write on the line to the daemon, and go on."""
+    """Write to the socket of the daemon, and continue."""
     os.write(int(sys.argv[1]), b"\xff" * 200)
     time.sleep(600)
 
@@ -204,7 +204,7 @@ def hang_up() -> None:
 
 
 def answer_for_the_next() -> None:
-    """Say twice that the job is taken."""
+    """Report twice that the job is taken."""
     from gnod.child import frames
     from gnod.ingest.workers.jobs import Taken
 
@@ -213,7 +213,7 @@ def answer_for_the_next() -> None:
 
 
 def map_without_end() -> None:
-    """Address space only, that nobody writes to."""
+    """Reserve address space without writing to it."""
     held = []
     while True:
         held.append(mmap.mmap(-1, 256 << 20))

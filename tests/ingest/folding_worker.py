@@ -1,4 +1,4 @@
-"""A converter worker, `python -m folding_worker`, that reads files of the file system of `tests/folding.py`."""
+"""A converter worker, `python -m folding_worker`, that reads files from the file system of `tests/folding.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A vault on the disk with its index, in which files are moved."""
+"""A vault on the disk with its index, for tests that move files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gnod.store.links import links
 from gnod.store.tables.records import FileStat
 
 Targets = Counter[tuple[str, tuple[str, ...], str]]
-"""How many links lead from a file to these files and that place in them."""
+"""The number of links by source file, target files and place in the target."""
 
 
 class Vault:
@@ -36,7 +36,7 @@ class Vault:
         self.index()
 
     def index(self) -> None:
-        """Make the index from scratch."""
+        """Build the index from scratch."""
         self.database_file = self._folder / f"{len(list(self._folder.iterdir()))}.sqlite"
         database = Database(self.database_file)
         try:
@@ -96,7 +96,7 @@ class Vault:
 
 
 def renamed(targets: Targets, old: str, new: str) -> Targets:
-    """Return the targets as they must be after a move."""
+    """Return the expected targets after a move."""
     return Counter(
         {
             (moved(source, old, new), tuple(sorted(moved(path, old, new) for path in paths)), fragment): count

@@ -1,4 +1,4 @@
-"""A converter worker, `python -m stuck_worker`, that does not start if one of its folders is called `silent`."""
+"""A converter worker, `python -m stuck_worker`, that does not start if one of its folders has the name `silent`."""
 
 from __future__ import annotations
 

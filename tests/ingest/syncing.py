@@ -1,4 +1,4 @@
-"""A collection whose folder is read by real workers into the database of a `SmallIndex`."""
+"""Sync a folder with real workers into the database of a `SmallIndex`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ async def syncing(
     left: set[str] | None = None,
     module: str = MODULE,
 ) -> AsyncIterator[Callable[[], Awaitable[SyncReport]]]:
-    """`stages` takes what the sync tells of its progress."""
+    """`stages`: a list for the stages that the sync reports."""
     stages = [] if stages is None else stages
     collection = CollectionConfig(name="notes", path=str(root))
     index.write(lambda c: mirror(c, [Folder("notes", str(root), None)], []))

@@ -1,4 +1,4 @@
-"""What is unpacked is limited: members, bytes, ratio and depth, together for all that is nested in a file."""
+"""Test the limits of unpacking: members, bytes, ratio and depth, for all nested archives of a file together."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_bombs_are_named_and_not_unpacked(name: str) -> None:
     assert "bomb" in refused.message or "more than 500 MB" in refused.message
 
 
-def test_a_bomb_beside_notes_does_not_keep_them_from_being_found() -> None:
+def test_notes_next_to_a_bomb_are_found() -> None:
     found = unpacked(zipped({"note.md": "wanted", "inner.zip": zip_of_zeros(["zeros.txt"], 60)}))
     assert found.texts["a.zip!/note.md"] == "wanted\n"
     assert found.unread["a.zip!/inner.zip"].startswith("The file is a zip bomb")
@@ -76,8 +76,8 @@ def test_archives_are_read_to_a_depth() -> None:
     assert "beside" in unpacked(data).text
 
 
-def test_what_is_wrong_with_an_archive_is_named() -> None:
-    # Stored, so that a changed byte is a wrong checksum.
+def test_the_message_says_what_is_wrong_with_an_archive() -> None:
+    # The members are stored, so that a changed byte gives a wrong checksum.
     whole = zip_of_zeros([], 1, {"a.md": "first note", "b.md": "second note"})
     damaged = whole.replace(b"second", b"secon\0")
     assert failure(whole[:60], "a.zip").message == "The .zip file is cut off: its end is missing."
@@ -86,22 +86,22 @@ def test_what_is_wrong_with_an_archive_is_named() -> None:
     assert found.unread == {"a.zip!/b.md": "The archive is damaged: b.md inside it cannot be unpacked."}
 
 
-def test_after_their_time_no_more_files_are_read() -> None:
+def test_after_the_time_limit_no_more_members_are_read() -> None:
     found = unpacked(zipped({"a.md": "first", "b.md": "second"}), members_s=-1.0)
     assert set(found.texts) == {"a.zip"}
     assert len(found.unread) == 2
 
 
 @pytest.mark.parametrize("name", slow_texts())
-def test_texts_that_are_made_to_be_slow(name: str) -> None:
-    """All of these took minutes, some until the end of the universe."""
+def test_hostile_texts_are_read_in_time(name: str) -> None:
+    """Without limits, each of these texts would take minutes or longer."""
     from gnod.ingest.prepare import prepare
 
     started = time.process_time()
     converted = convert(slow_texts()[name].encode(), name, max_characters=50_000_000)
     prepared = prepare(converted, relative_path=name, source_hash="", stat=None)
     assert "slowmark" in prepared.terms.body
-    assert time.process_time() - started < 30  # the whole limit of a file is 60 s
+    assert time.process_time() - started < 30  # the limit of a file is 60 s
 
 
 def test_the_cpu_time_limit_ends_code_that_catches_every_exception() -> None:

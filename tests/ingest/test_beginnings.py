@@ -1,4 +1,4 @@
-"""What is embedded first of a document."""
+"""Test which text of a document is embedded first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Source code: definitions, chunks that follow them, and texts that are not code after all."""
+"""Test source code: definitions, chunks that follow them, and texts that are not really code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gnod.ingest.code.structure import MAX_DEFINITIONS, structure
 from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.chunking import MAX_CHARACTERS
 
-# For each language: a text, and what it defines.
+# A text and its definitions for each language.
 SAMPLES = {
     "a.py": (
         "import re\n\n# How it waits.\n@cache\ndef backoff(n: int) -> float:\n    return 2.0 ** n\n\n"
@@ -163,7 +163,7 @@ def test_a_module_is_named_by_its_file() -> None:
         pytest.param("function f() {}\n" * (MAX_PARSED // 16 + 1), id="too long"),
     ],
 )
-def test_what_people_did_not_write_as_code_is_text(text: str) -> None:
+def test_code_that_people_did_not_write_is_text(text: str) -> None:
     assert read(text, "bundle.js") is None
 
 
@@ -184,7 +184,7 @@ def test_names_and_places_in_other_scripts() -> None:
     ]
 
 
-def test_comments_tell_the_language() -> None:
+def test_the_language_is_detected_from_comments() -> None:
     found = structure(
         'def f():\n    """Berechnet die Gebühren."""\n' + "    # Der Liegeplatz kostet mehr.\n" * 8, BY_NAME["python"]
     )
@@ -205,9 +205,9 @@ def test_comments_tell_the_language() -> None:
     ],
 )
 def test_any_text_is_read_within_bounds(path: str, text: str) -> None:
-    begun = time.process_time()
+    started = time.process_time()
     code = read(text, path)
-    assert time.process_time() - begun < 20
+    assert time.process_time() - started < 20
     if code is not None:
         assert all(p.end - p.start <= MAX_CHARACTERS for p in code.passages)
         assert len(code.passages) <= MAX_DEFINITIONS

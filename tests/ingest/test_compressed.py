@@ -1,4 +1,4 @@
-"""Compressed single files are read as the file inside, within the limits."""
+"""Test compressed single files, which are read like the file inside, within limits."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ packed_with = pytest.mark.parametrize("suffix", PACKERS)
 
 @packed_with
 @pytest.mark.parametrize("name", ["guide.md", "page.html", "table.csv", "main.py", "changelog.Debian", "README"])
-def test_what_is_inside_decides(suffix: str, name: str) -> None:
+def test_the_content_decides(suffix: str, name: str) -> None:
     data = b"<!doctype html><title>T</title><h1>Head</h1>" if name.endswith("html") else b"# Head\n\n1,2\n"
     assert converted(PACKERS[suffix](data), f"folder.d/{name}.{suffix}") == converted(data, name)
 
@@ -51,13 +51,13 @@ def test_lines_are_those_of_the_text_inside() -> None:
 
 
 @packed_with
-def test_streams_one_after_the_other_are_one_text(suffix: str) -> None:
+def test_concatenated_streams_are_one_text(suffix: str) -> None:
     pack = PACKERS[suffix]
     assert converted(pack(b"one ") + pack(b"two"), f"a.{suffix}").markdown == "one two"
 
 
 @packed_with
-def test_what_cannot_be_read_says_why(suffix: str) -> None:
+def test_the_message_says_why_a_file_cannot_be_read(suffix: str) -> None:
     data = PACKERS[suffix](bytes(range(32, 127)) * 50)
     assert failure(b"", f"a.{suffix}").kind == "empty"
     assert failure(PACKERS[suffix](b""), f"a.txt.{suffix}").kind == "empty"

@@ -1,4 +1,4 @@
-"""Conversations: what each program writes becomes one document with a heading for each message."""
+"""Test conversations: the file of each program becomes one document with a heading for each message."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ def test_gemini_as_a_web_page() -> None:
     ],
 )
 def test_times_of_gemini_in_other_languages(written: str, day: str, time: str) -> None:
-    """A day that cannot be read is named as it is written, and not guessed."""
+    """A day that cannot be parsed keeps its spelling and is not guessed."""
     result = converted(files.gemini_page(("Gefragt: keel", written, "Bolted")), "MyActivity.html")
     assert result.title == ", ".join(filter(None, ("Gemini", day)))
     assert f"\n\n## user{', ' if time else ''}{time}\n\nGefragt: keel" in result.markdown
@@ -285,7 +285,7 @@ def test_irc(name: str, log: str) -> None:
     assert result.metadata["from"] == ["mara", "bo"]
 
 
-# ----------------------------------------------------------------------------------------- what is not one
+# ------------------------------------------------------------------------------------- other kinds of files
 
 
 @pytest.mark.parametrize(
@@ -333,7 +333,7 @@ def test_broken_lines_are_counted_and_the_last_one_may_still_be_written() -> Non
 @pytest.mark.parametrize("piece", [" ", "a ", ":", "\u200e", "a", "~ ", "<", "1", "*", "# ", "`", "=\n"])
 @pytest.mark.stress
 def test_hostile_lines_take_linear_time(piece: str) -> None:
-    """Each of these would take hours if it took quadratic time."""
+    """In quadratic time, each of these would take hours."""
     long = piece * 100_000
     for name, line in [
         ("a.txt", "[04/03/2026, 10:22] {}"),
@@ -346,14 +346,14 @@ def test_hostile_lines_take_linear_time(piece: str) -> None:
         assert converted(chat, name).mime == CONVERSATION
 
 
-def test_an_export_that_is_cut_off_has_what_is_before() -> None:
+def test_a_truncated_export_has_the_text_before_the_cut() -> None:
     export = json.dumps([files.chatgpt("Keel", "Bolted."), files.chatgpt("Sails", "Sewn."), files.chatgpt("Mast", "x")])
     found = unpacked(export[:-100].encode(), "conversations.json")
     assert [path.rpartition("/")[2] for path in found.texts] == ["conversations.json", "Keel", "Sails"]
     assert "cut off" in found.unread["conversations.json!/"]
 
 
-def test_a_tree_that_is_a_circle_ends() -> None:
+def test_a_cyclic_tree_ends() -> None:
     talk = files.chatgpt("Keel", "Bolted.")
     mapping = talk["mapping"]
     assert isinstance(mapping, dict)
@@ -424,7 +424,7 @@ def test_no_line_is_lost_where_a_part_ends_inside_a_message(monkeypatch: pytest.
     told = "\n".join(f"line{number}" for number in range(50))
     texts = unpacked(f"[04/03/2026, 10:22] Mara: {told}\n[04/03/2026, 10:22] Mara: end\n".encode(), "chat.txt").texts
     assert len(texts) > 3
-    assert re.findall(r"line\d+", "\n".join(texts.values())) == told.split("\n")
+    assert re.findall(r"line\d+", "\n".join(texts.values())) == message.split("\n")
     assert all("## Mara, 2026-03-04 10:22" in text for text in texts.values())
 
 

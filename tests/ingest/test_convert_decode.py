@@ -1,4 +1,4 @@
-"""Bytes to text, over every encoding that the hostile collection has."""
+"""Test decoding with every encoding of the hostile collection."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def test_utf8_with_a_few_invalid_bytes_stays_utf8() -> None:
         b"# x\n\n\xc0\xaf \xed\xa0\x80 \xed\xbf\xbf \xf4\x90\x80\x80 zqx57\n",
     ],
 )
-def test_what_is_valid_in_an_invalid_text_is_kept(data: bytes) -> None:
+def test_valid_parts_of_an_invalid_text_are_kept(data: bytes) -> None:
     text = decode(data)
     assert text.startswith("# ")
     assert "zqx" in text

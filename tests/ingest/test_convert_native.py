@@ -1,4 +1,4 @@
-"""Formats that need no library: texts, code, data, tables, notebooks, archives; and what is refused."""
+"""Test formats that need no library (texts, code, data, tables, notebooks, archives) and refused files."""
 
 from __future__ import annotations
 

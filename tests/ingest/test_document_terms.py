@@ -1,4 +1,4 @@
-"""The terms that keyword search stores of a document."""
+"""Test the terms of a document for keyword search."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OWNERS = "boat categori templat overlap skipper captain vessel best sort rate dr
 SYNTAX = "filter and properti view type tabl order direct desc file uniqu"
 
 
-def test_a_base_has_the_words_of_its_owner_and_not_those_of_the_syntax() -> None:
+def test_a_base_has_the_words_of_its_owner_and_no_words_of_the_syntax() -> None:
     body = terms_of("en", "Boats.base", "Boats", BASE, "text/plain").body.split()
     assert {*OWNERS.split()} <= {*body}
     assert not {*SYNTAX.split()} & {*body}

@@ -1,4 +1,4 @@
-"""What most texts take a short way to gives the same as the rule, written out in one expression."""
+"""Test that the fast paths for most texts give the same results as the rules, each written as one expression."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_terms(text: str) -> None:
     stream = terms.Analyzer("en").stream(text)
     analysed = list(_analysed(terms.visible(text)))
     expected = [" ".join(parts for parts, _ in analysed), *[whole for _, whole in analysed if whole]]
-    # Other spellings are added once, wherever they are.
+    # Other spellings are added once per text.
     kept = [term for term in " ".join(expected).split() if not term.endswith(terms.SPELLED)]
     assert [term for term in stream.split() if not term.endswith(terms.SPELLED)] == kept
 

@@ -1,4 +1,4 @@
-"""Folders of a file system that folds names: events may spell a path otherwise than its folder lists it."""
+"""Test a file system that folds names: events may spell a path differently from the list of its folder."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Followed:
         self.index, self.pool, self.root = index, pool, root
         self.place = Looks().at(str(root))
         folders = [Folder(name, str(root), None) for name in ("followed", "fresh")]
-        index.write(lambda c: mirror(c, [], []))  # what earlier folders left
+        index.write(lambda c: mirror(c, [], []))  # remove the rows of earlier folders
         index.write(lambda c: mirror(c, folders, []))
 
     async def sync(self, scope: Scope = WHOLE, name: str = "followed") -> None:
@@ -61,7 +61,7 @@ class Followed:
         ).run()
 
     async def noticed(self, events: set[str]) -> Scope:
-        """Return what the watch of the folder makes of events."""
+        """Return the scope that the watch of the folder derives from events."""
         scopes: list[Scope] = []
 
         def tell(_: str, on_events: OnEvents) -> EventSource:
@@ -73,11 +73,9 @@ class Followed:
         return scopes[0]
 
     def contents(self, name: str = "followed") -> list[object]:
-        of_it = f"JOIN collections c ON c.id = collection_id WHERE c.name = '{name}'"
-        documents = (
-            f"SELECT d.path, size, inode, source_hash, title FROM documents d {of_it} AND active ORDER BY d.path"
-        )
-        return [*self.index.rows(documents), *self.index.rows(f"SELECT e.path, kind FROM ingest_errors e {of_it}")]
+        join = f"JOIN collections c ON c.id = collection_id WHERE c.name = '{name}'"
+        documents = f"SELECT d.path, size, inode, source_hash, title FROM documents d {join} AND active ORDER BY d.path"
+        return [*self.index.rows(documents), *self.index.rows(f"SELECT e.path, kind FROM ingest_errors e {join}")]
 
 
 @asynccontextmanager
@@ -98,7 +96,7 @@ def worker_path(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class History:
-    """Random changes of a folder. `events` are what was told of them, in any spelling."""
+    """Random changes of a folder. `events`: the reported paths of the changes, in any spelling."""
 
     def __init__(self, root: Path, seed: int) -> None:
         self.root = root
@@ -220,7 +218,7 @@ async def test_where_case_counts_two_files_are_two_documents(small_index: SmallI
     assert len(folder.contents()) == 3
 
 
-def test_the_system_is_asked_for_the_spelling_of_a_path(tmp_path: Path) -> None:
+def test_the_system_decides_on_the_spelling_of_a_path(tmp_path: Path) -> None:
     root = tmp_path / DISK / "Notes/Große Übung"
     with folding_disk():
         root.mkdir(parents=True)
@@ -238,7 +236,7 @@ def test_a_path_is_found_in_another_composition_on_every_system(tmp_path: Path) 
     (tmp_path / "u\u0308/e\u0301").mkdir(parents=True)
     assert real_path(f"{tmp_path}/\xfc/\xe9") == f"{tmp_path}/u\u0308/e\u0301"
     assert root_problem(f"{tmp_path}/\xfc") == (
-        f"the folder {tmp_path}/\xfc does not exist, but one whose letters are composed otherwise:"
+        f"the folder {tmp_path}/\xfc does not exist, but the same name in another Unicode form does:"
         f" write {tmp_path}/u\u0308"
     )
     assert real_path(f"{tmp_path}/U\u0308") == f"{tmp_path}/U\u0308"

@@ -1,4 +1,4 @@
-"""The table of formats in the docs: all are in it, and each gives what it says."""
+"""Test the table of formats in the docs: it lists all formats, and each format behaves as documented."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.pdf_files import pdf
 ROOT = Path(__file__).parents[2]
 CORPORA = ROOT.parent / "shared" / "corpora" / "mixed-formats"
 _CONVERTER_NAME = re.compile(r'"([a-z-]+/\d+)"')
-# Text in pictures is recognised later: test_ocr.py.
+# Text in pictures is recognised later (test_ocr.py).
 READ = [
     converter
     for converter in REGISTRY
@@ -117,7 +117,7 @@ def sample_name(converter: Converter) -> str:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("converter", READ, ids=sample_name)
-def test_each_format_gives_what_the_table_says(converter: Converter) -> None:
+def test_each_format_behaves_as_the_table_says(converter: Converter) -> None:
     extension = sample_name(converter)
     sample = SAMPLES.get(extension, lambda: "zqx45\n")()
     data = sample.encode() if isinstance(sample, str) else sample
@@ -138,13 +138,13 @@ def test_every_extension_is_in_the_table() -> None:
         assert set(words) <= cells
 
 
-def test_what_is_not_read_says_what_to_do() -> None:
+def test_the_message_for_an_unread_format_says_what_to_do() -> None:
     with pytest.raises(Exception, match=r"This is a binary workbook, which gnod does not read: convert it "):
         convert(b"PK\x05\x06" + bytes(18), "a.xlsb", max_characters=99)
 
 
 def test_converters_have_the_versions_of_the_list() -> None:
-    """Otherwise files that an older version converted would stay as they are, or each upgrade would convert them."""
+    """Otherwise, an upgrade would not convert files of an older version again, or every upgrade would."""
     folder = ROOT / "gnod" / "ingest" / "formats"
     written = {name for path in folder.rglob("*.py") for name in _CONVERTER_NAME.findall(path.read_text("utf-8"))}
     assert len(written) > 15

@@ -57,15 +57,15 @@ WITHOUT_KEY = ["\tindented: by a tab", "just some words", ": no key"]
 
 
 @given(st.lists(st.sampled_from(LINES + WITHOUT_KEY), max_size=5), st.integers(0, 5))
-def test_bad_lines_cost_only_themselves(lines: list[str], place: int) -> None:
+def test_bad_lines_do_not_affect_other_lines(lines: list[str], place: int) -> None:
     good = ["tags:", "  - harbour", "status: open"]
-    assume(sum(line in WITHOUT_KEY for line in lines) <= len(good))  # a block with more of them than keys is prose
+    assume(sum(line in WITHOUT_KEY for line in lines) <= len(good))  # with more such lines than keys, a block is prose
     text = "\n".join(["---", *lines[:place], *good, *lines[place:], "status2: open", "---", "body", ""])
     metadata, start, _ = frontmatter.parse(text)
     assert text[start:] == "body\n"
     assert metadata["tags"] == ["harbour"]
     assert metadata["status2"] == "open"
-    assert str(metadata["status"]).startswith("open")  # a line that is indented belongs to the one above
+    assert str(metadata["status"]).startswith("open")  # an indented line belongs to the line above
 
 
 @pytest.mark.parametrize(

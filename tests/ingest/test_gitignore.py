@@ -1,4 +1,4 @@
-"""`.gitignore` as git reads it: git is asked about the same files."""
+"""Test `.gitignore` against git itself on the same files."""
 
 from __future__ import annotations
 

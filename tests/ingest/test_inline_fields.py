@@ -1,4 +1,4 @@
-"""Tags and properties in the text of notes."""
+"""Test tags and properties in the text of notes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_what_is_not_a_tag(text: str) -> None:
         ("#[[two words]] and #[[a/b c]]", ["two words", "a/b c"]),
         ("#тег, #日本語。後 #کتاب‌ها #Ελληνικά.", ["тег", "日本語", "کتاب‌ها", "Ελληνικά"]),
         ("#✅ #a #A", ["✅", "a"]),
-        ("#fff", ["fff"]),  # Obsidian counts it
+        ("#fff", ["fff"]),  # Obsidian counts this as a tag
         ("```\n#code\n```\n#after", ["after"]),
         ("    #indented code\n\n- item\n\n    #in-item", ["in-item"]),
         ("tags:: one, [[two]], #three", ["one", "two", "three"]),

@@ -1,4 +1,4 @@
-"""Links in all syntaxes: a table of cases from the documentation of the formats, and any text at all."""
+"""Test links in all syntaxes, with tables of cases from the documentation of the formats and with random text."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Case(NamedTuple):
 
 
 def cases() -> Iterator[Case]:
-    """Read the tables: `\\n` is a line end; a line with `# ` says where the rules of the next ones are."""
+    """Read the tables: `\\n` is a line end; a line with `# ` names the source of the rules for the lines after it."""
     for syntax in FORMATS:
         source = ""
         for line in (CASES / f"{syntax}.tsv").read_text().splitlines():
@@ -68,7 +68,7 @@ def found(text: str, syntax: str = "markdown") -> tuple[list[Link], list[str]]:
 
 
 def shown(link: Link) -> str:
-    """`/` begins a path, `~` the end of a path; a name has nothing before it."""
+    """Show a link: `/` precedes a path, `~` precedes the end of a path, and a name has no prefix."""
     if link.reach == EXTERNAL:
         return link.target
     if link.reach == OUTSIDE:

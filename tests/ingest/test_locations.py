@@ -1,4 +1,4 @@
-"""From a file to the place that a hit names: page, slide, sheet and row, cell, message, file."""
+"""Test the locations in files that hits name: page, slide, sheet and row, cell, message, file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gnod.store.tables.records import PreparedDocument
 from tests.office_files import epub, presentation, workbook
 from tests.pdf_files import pdf
 
-# Each is alone on its page, slide, sheet, …
+# Each word is alone on its page, slide, sheet, …
 WORDS = [f"zqx{number:03}" for number in range(1, 8)]
 
 
@@ -133,7 +133,7 @@ def test_a_file_with_lines_has_none() -> None:
 
 @given(st.lists(st.text(alphabet="ab \n\r\x0c\x00é", max_size=30), max_size=8))
 def test_a_line_belongs_to_the_part_that_it_came_from(texts: list[str]) -> None:
-    """Whatever canonicalising removes: blank lines, control characters, carriage returns."""
+    """This holds even if canonicalising removes blank lines, control characters and carriage returns."""
     parts = Parts("page", 10_000)
     for number, text in enumerate(texts, start=1):
         parts.add(f"{text}\nword{number}x {text}", number)

@@ -1,4 +1,4 @@
-"""Whatever happens to a log, the index of its parts equals one made from scratch, and what is unchanged is not read."""
+"""Test that after any change of a log, the index of its parts equals a new one, and unchanged parts are not read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.ingest.syncing import syncing
 from tests.machine import wait_until
 from tests.small_index import SmallIndex
 
-# A part has two of these.
+# A part contains two of these texts.
 LONG = "The crane at the quay was repaired. " * 4000
 
 
@@ -32,7 +32,7 @@ def job_of(path: Path, known: list[PreparedDocument] | None = None) -> FileJob:
 
 
 def parts_of(path: Path) -> list[PreparedDocument]:
-    """Return what a new index would have."""
+    """Return the parts that a new index would have."""
     found: list[PreparedDocument] = []
     while True:
         outcome = perform(msgspec.structs.replace(job_of(path), read_on=found[-1].log if found else None))
@@ -43,7 +43,7 @@ def parts_of(path: Path) -> list[PreparedDocument]:
 
 
 def indexed(index: SmallIndex) -> dict[str, tuple[str, str, str, str]]:
-    """Return what the index has of each document."""
+    """Return the data of each document in the index."""
     found = documents.under(index.reader, "notes", "", 1000, 0)
     return {
         each.path: (each.source_hash, each.title, each.metadata, documents.markdown(index.reader, each.mirror_hash))
@@ -70,17 +70,17 @@ def line(chance: random.Random, minute: int) -> bytes:
 
 
 def changed(chance: random.Random, data: bytes, minute: int) -> bytes:
-    """Do to a log what programs do to it: mostly, add to it."""
+    """Change a log as programs do: mostly, append to it."""
     at = chance.randrange(len(data))
     match chance.randrange(8):
-        case 0:  # cut off, as by a crash
+        case 0:  # truncate it, as a crash would
             return data[:at]
-        case 1:  # a key that is masked in place, while a message is added
+        case 1:  # mask a key in place, and add a message
             return data[:at] + b"x" + data[at + 1 :] + line(chance, minute)
-        case 2:  # written anew, without a line
+        case 2:  # rewrite it without a line
             lines = data.splitlines(keepends=True)
             return b"".join(lines[:-1] if len(lines) > 1 else lines)
-        case 3:  # the other half of a line
+        case 3:  # add the other half of a line
             return data + b'en"}\n'
     return data + b"".join(line(chance, minute) for _ in range(chance.randrange(4)))
 
@@ -109,14 +109,14 @@ async def test_whatever_happens_to_a_log(small_index: SmallIndex, path: Path, se
 
 @pytest.mark.stress
 async def test_a_log_larger_than_any_other_file_may_be(small_index: SmallIndex, path: Path) -> None:
-    """It has more parts than one job reads, and a sync goes on where an earlier one was interrupted."""
+    """It has more parts than one job reads, and a sync continues where an earlier one was interrupted."""
     path.write_bytes(b"".join(said(LONG, "user", minute) for minute in range(40)))
     async with syncing(small_index, path.parent) as sync:
         interrupted = asyncio.ensure_future(sync())
         await asyncio.to_thread(wait_until, lambda: small_index.reader.execute("SELECT 1 FROM documents").get)
         interrupted.cancel()
         await asyncio.wait([interrupted])
-        report = await sync()  # what the interrupted one had sent to the database may have been the end
+        report = await sync()  # the interrupted sync may already have sent the last part to the database
         assert (report.updated + report.unchanged, report.failed, report.skipped) == (1, 0, 0)
         assert indexed(small_index) == expected(path)
         assert (await sync()).unchanged == 1
@@ -154,7 +154,7 @@ def test_another_file_with_the_name_of_a_log(path: Path) -> None:
 
 
 def test_no_part_of_a_log_has_a_key(path: Path) -> None:
-    """Nor has what the index keeps of its reader."""
+    """The state of its reader in the index does not have a key either."""
     key = "ghp_" + "a1B2" * 9
     path.write_bytes(said(f"{'My key for the harbour is ' * 3} {key}") + said(LONG) + said(LONG) + said(f"Or {key}?"))
     found = parts_of(path)

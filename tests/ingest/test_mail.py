@@ -1,4 +1,4 @@
-"""Mail: messages, mailboxes, signed mail, Outlook."""
+"""Test mail: messages, mailboxes, signed mail, Outlook."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_a_file_of_patches_is_a_mailbox() -> None:
 
 
 def box(*messages: dict[str, str]) -> bytes:
-    """Return a mailbox of messages, with the fields of each, in which `_` stands for a hyphen, and its `text`."""
+    """Return a mailbox of messages with these fields, in which `_` means a hyphen, and with `text` as the body."""
     written = []
     for number, fields in enumerate(messages):
         text = fields.get("text", f"text {number}")
@@ -116,7 +116,7 @@ def mail(id_: str, hour: int, refers: str = "", subject: str = "Re: Keel", **oth
 
 
 def thread_texts(*messages: dict[str, str]) -> list[list[str]]:
-    """Return the texts of the messages in each thread, in the order in which they are shown."""
+    """Return the texts of the messages in each thread, in the displayed order."""
     made = unpacked(box(*messages), "in.mbox").texts
     found = {path: re.findall(r"^text.*", text, re.MULTILINE) for path, text in made.items()}
     alone = [] if "Mail, in in." in made["in.mbox"] else [[text] for text in found.pop("in.mbox")]
@@ -155,7 +155,7 @@ def test_a_thread_is_a_conversation(messages: list[dict[str, str]], expected: li
     assert thread_texts(*messages) == [[f"text {number}" for number in thread] for thread in expected]
 
 
-def test_a_thread_has_its_messages_as_places() -> None:
+def test_the_messages_of_a_thread_are_its_locations() -> None:
     messages = mail("a", 9, subject="Keel"), mail("b", 10, "<a>", "Re: Keel (was: mast)", From="bo@example.org")
     result = converted(box(*messages), "in.mbox")
     assert result.markdown == (
@@ -183,20 +183,20 @@ def test_mails_that_nobody_answered_keep_their_numbers() -> None:
     assert [start.value for start in locations.starts] == [2, 4]
 
 
-def test_a_subject_of_many_tags_takes_no_long_time() -> None:
+def test_a_subject_with_many_tags_is_fast() -> None:
     with limit_cpu_time(5):
         threads([MailHeader("", "", "", "[a]Re:" * 200_000, "")] * 20)
 
 
-def test_many_threads_with_one_subject_have_names_of_their_own() -> None:
+def test_threads_with_the_same_subject_have_different_names() -> None:
     names = Names()
     with limit_cpu_time(5):
         found = [names.name("Cron") for _ in range(30_000)]
     assert (found[0], found[-1], len(set(found))) == ("Cron", "Cron (30000)", 30_000)
 
 
-def test_a_long_thread_is_grouped_in_little_time() -> None:
-    """Each mail names the one before it only."""
+def test_a_long_thread_is_grouped_fast() -> None:
+    """Each mail refers only to the previous mail."""
     chain = [MailHeader(f"<{n}>", f"<{n - 1}>", "", f"{n}", "") for n in range(50_000)]
     with limit_cpu_time(10):
         assert len(threads(chain[::-1])) == 1
@@ -359,7 +359,7 @@ INNER = b"Content-Type: text/plain; charset=utf-8\n\nenclosedword " + b"x" * 300
         signed(b"\x24\x80" + der(4, INNER[:200]) + der(4, INNER[200:]) + b"\0\0", indefinite=True),
     ],
 )
-def test_what_a_signature_encloses_is_the_text(data: bytes) -> None:
+def test_the_text_inside_a_signature_is_the_text_of_the_mail(data: bytes) -> None:
     message = (
         b"From: a@b\nSubject: opaque\nContent-Type: application/pkcs7-mime; smime-type=signed-data; name=smime.p7m\n"
         b"Content-Transfer-Encoding: base64\n\n" + base64.encodebytes(data)
@@ -369,7 +369,7 @@ def test_what_a_signature_encloses_is_the_text(data: bytes) -> None:
     assert "enclosedword" in result.markdown
 
 
-def test_a_file_with_a_signature_is_what_it_encloses() -> None:
+def test_a_file_with_a_signature_has_the_enclosed_text() -> None:
     data = signed(der(4, INNER))
     pem = b"-----BEGIN PKCS7-----\n" + base64.encodebytes(data) + b"-----END PKCS7-----\n"
     for each in (data, base64.encodebytes(data), pem):
@@ -398,7 +398,7 @@ def test_compressed_rich_text_never_fails(data: bytes, size: int) -> None:
 
 
 def test_compressed_rich_text_is_read() -> None:
-    """The example of MS-OXRTFCP, section 3.1."""
+    """The example is from MS-OXRTFCP, section 3.1."""
     data = bytes.fromhex(
         "2d0000002b0000004c5a4675f1c5c7a703000a007263706731323542320af32068656c090020627705b06c647d0a800fa0"
     )

@@ -197,8 +197,8 @@ def translated(text: str, name: str) -> list[str]:
 
 @every_markup
 def test_each_line_stays_one_line(name: str) -> None:
-    source, wanted = sides(CASES[name])
-    assert translated("\n".join(source), name) == wanted
+    source, expected = sides(CASES[name])
+    assert translated("\n".join(source), name) == expected
 
 
 @every_markup

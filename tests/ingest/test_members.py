@@ -1,4 +1,4 @@
-"""Files in files, from the worker to the database: one that ends the worker does not hide the others' container."""
+"""Test files in files, from the worker to the database. A member that ends the worker does not hide its container."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gnod.store.tables.documents import DocumentRow
 from tests.ingest.syncing import syncing
 from tests.small_index import SmallIndex
 
-FOLDER = str(Path(__file__).parent)  # of bad_converter
+FOLDER = str(Path(__file__).parent)  # the folder of bad_converter
 
 
 @pytest.mark.slow

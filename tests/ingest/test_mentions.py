@@ -1,4 +1,4 @@
-"""Where a text names a document: whole words, outside links and code."""
+"""Test the search for names of documents in a text: whole words, outside links and code."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_what_is_a_name() -> None:
 @example("", "0\U0002f800")
 @given(st.text(max_size=80), st.text(min_size=1, max_size=12))
 def test_any_name_in_any_text(text: str, name: str) -> None:
-    text = normalize("NFC", text.replace("\0", ""))  # as texts are stored
+    text = normalize("NFC", text.replace("\0", ""))  # the stored form of texts
     for known in names(name, name, [name]):
         found = list(NameFinder([known]).find(f"{text} {normalize('NFC', known)} {text}", [], is_markdown=False))
         assert found

@@ -1,4 +1,4 @@
-"""Moves of files: links lead to the same files before and after, and nothing else in a file changes."""
+"""Test moves of files: links lead to the same files before and after, and nothing else in a file changes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.ingest.moving import Vault, renamed
 
 
 def moved_text(folder: Path, link: str, old: str, new: str, *others: str) -> str:
-    """Return a file with this link, after `old` was moved in a vault with these files."""
+    """Return the text of a file with this link after a move in a vault with these files."""
     vault = Vault(folder, {"here.md": f"{link}\n"} | dict.fromkeys((old, *others), "# Text\n"))
     before = vault.targets()
     plan = vault.move(old, new)
@@ -82,7 +82,7 @@ def test_letters_stay_encoded_where_they_were(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("link", "old", "new", "others", "expected"),
     [
-        ("[[a]]", "x/a.md", "y/b.md", ("z/b.md",), "[[y/b]]"),  # the name is not unique any more
+        ("[[a]]", "x/a.md", "y/b.md", ("z/b.md",), "[[y/b]]"),  # the name is no longer unique
         ("[[b]]", "x/a.md", "y/b.md", ("b.md",), "[[b]]"),  # `b` is also the whole path
         ("[[b]]", "x/a.md", "y/b.md", ("z/b.md",), "[[z/b]]"),  # another file takes the name
         ("[[a]]", "x/a.md", "y/a.md", (), "[[a]]"),
@@ -156,7 +156,7 @@ def test_all_other_bytes_stay(tmp_path: Path, around: object) -> None:
     assert (vault.root / "here.md").stat().st_mode & 0o777 == mode
 
 
-def test_what_cannot_be_rewritten_is_listed_and_stays(tmp_path: Path) -> None:
+def test_links_that_cannot_be_rewritten_are_listed_and_stay(tmp_path: Path) -> None:
     files: Mapping[str, str | bytes] = {
         "latin.md": "caf\xe9 d\xe9j\xe0 vu [[n]]\n".encode("latin-1"),
         "page.html": "<p><a href='n.md'>n</a></p>",
@@ -209,11 +209,11 @@ def test_a_file_into_a_folder_and_a_change_of_case(tmp_path: Path) -> None:
     vault.move("b.md", "d")
     assert vault.text("a.md") == "[b](d/b.md)\n"
     vault.move("d/b.md", "d/B.md")
-    assert vault.text("a.md") == "[b](d/b.md)\n"  # it leads there still
+    assert vault.text("a.md") == "[b](d/b.md)\n"  # the link still leads to the file
     assert "d/B.md" in vault.files()
 
 
-def test_paths_whose_letters_are_composed_otherwise(tmp_path: Path) -> None:
+def test_paths_in_another_unicode_form(tmp_path: Path) -> None:
     vault = Vault(tmp_path, {"a.md": "[b](\xfc/\xe9.md)\n", "u\u0308/e\u0301.md": "# B\n"})
     vault.move("\xfc/\xe9.md", "\xfc/c.md")
     assert vault.files().keys() == {"a.md", "u\u0308/c.md"}
@@ -222,7 +222,7 @@ def test_paths_whose_letters_are_composed_otherwise(tmp_path: Path) -> None:
 
 
 def test_a_note_whose_links_stay_right_is_not_read(tmp_path: Path) -> None:
-    """Its content does not matter: names of pictures stay the same when their folder is moved."""
+    """A later edit of it causes no conflict: links to pictures by name stay the same when their folder moves."""
     vault = Vault(tmp_path, {"a.md": "![[i.png]]\n", "b.md": "![](x/i.png)\n", "x/i.png": b"1"})
     (vault.root / "a.md").write_text("![[i.png]] edited\n")
     assert [file.path for file in vault.plan("x", "y").files] == ["b.md"]
@@ -263,7 +263,7 @@ def test_a_failure_in_the_middle_restores_all(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("step", range(4))
 def test_a_crash_is_undone(tmp_path: Path, step: int) -> None:
-    """A process that dies at any step leaves what `--undo` restores, and no other move begins before."""
+    """If a process dies at any step, `--undo` restores the files, and no other move starts before that."""
     vault = Vault(tmp_path, {"a.md": "[[c]]\n", "b.md": "[[c]]\n", "c.md": "# C\n"})
     before = vault.files()
     plan = vault.plan("c.md", "d.md")
@@ -274,7 +274,7 @@ def test_a_crash_is_undone(tmp_path: Path, step: int) -> None:
         def counted(event: str, _: object) -> None:
             nonlocal renames
             renames += event == "os.rename"
-            if renames == step + 2:  # the first one completes the journal
+            if renames == step + 2:  # the first rename completes the journal
                 os._exit(0)
 
         import sys
@@ -300,7 +300,7 @@ STYLES = (
 
 @st.composite
 def vaults(draw: st.DrawFn) -> tuple[dict[str, str], str, str]:
-    """Return files, what is moved, and where to."""
+    """Return files, the path to move, and its new path."""
     from urllib.parse import quote
 
     paths = draw(st.lists(PATHS, min_size=2, max_size=7, unique_by=str.lower))

@@ -1,4 +1,4 @@
-"""Moves in real vaults: every link is right afterwards, against an index from scratch."""
+"""Test moves in real vaults: afterwards, every link is correct according to a new index."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gnod.ingest.moving import journal
 from tests.ingest.moving import Vault, renamed
 
 VAULTS = Path(__file__).parents[3] / "shared" / "corpora" / "vaults"
-MOVES = 3  # one of each kind
+MOVES = 3  # one move of each kind
 
 pytestmark = [
     pytest.mark.stress,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(not VAULTS.is_dir(), reason=f"{VAULTS} is not here"),
+    pytest.mark.skipif(not VAULTS.is_dir(), reason=f"{VAULTS} is missing"),
 ]
 
 
@@ -41,7 +41,7 @@ def test_moves_in_a_real_vault(tmp_path: Path, name: str) -> None:
 
 
 def drawn(chance: random.Random, paths: list[str], number: int) -> tuple[str, str]:
-    """Return a file or folder, and its new path: in the same folder, in another one, with a name that is in use."""
+    """Return a file or folder, and its new path: in the same folder, in another one, or with a name that is in use."""
     note = PurePosixPath(chance.choice([path for path in paths if path.endswith(".md")]))
     other = PurePosixPath(chance.choice(paths))
     if number % 3 == 0:

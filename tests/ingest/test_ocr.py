@@ -1,4 +1,4 @@
-"""Optical character recognition: pictures within limits, the text of a page, which pages need it."""
+"""Test optical character recognition: limits of pictures, the text of a page, and which pages need it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def at(text: str, left: float, top: float, width: float = 300) -> RecognisedLine
 
 @pytest.mark.slow
 @pytest.mark.stress
-def test_a_page_is_read_whichever_way_it_lies() -> None:
+def test_a_page_is_read_in_every_orientation() -> None:
     lines = ["Die Würde des Menschen", "ist unantastbar; sie zu", "achten und zu schützen", "costs 1,299.50 in 2024"]
     page = drawn(*lines)
     for turned in (0, 2, 90, 180):
@@ -65,14 +65,14 @@ def test_chinese_and_japanese() -> None:
 
 
 @pytest.mark.slow
-def test_a_page_without_letters_has_no_text_and_a_foreign_script_is_said() -> None:
+def test_a_page_without_letters_has_no_text_and_a_foreign_script_is_reported() -> None:
     assert read(encoded(Image.new("RGB", (900, 600), "white"))) == RecognisedPage(text="", confidence=0.0, boxes=b"")
     found = read(encoded(drawn("Признание достоинства, присущего", "всем членам человеческой семьи")))
     assert found.text == ""
     assert "script" in (found.problem or "")
 
 
-def test_what_a_page_says_is_in_reading_order() -> None:
+def test_the_text_of_a_page_is_in_reading_order() -> None:
     columns = [at(f"{side}{row}", left, 30.0 * row) for row in range(4) for side, left in (("a", 0.0), ("b", 400.0))]
     text, boxes = layout.text_of(layout.arranged([at("Title", 0, -100, 700), *columns]))
     assert text == "Title\n\na0\na1\na2\na3\n\nb0\nb1\nb2\nb3"
@@ -111,7 +111,7 @@ def test_a_mixed_pdf_keeps_its_pages_apart() -> None:
 
 
 def presentation(*words: str) -> bytes:
-    """Slides with a title, and the picture of a word; the second slide comes first."""
+    """Return slides with a title and the picture of a word. The second slide comes first."""
     from pptx import Presentation
 
     deck = Presentation()
@@ -224,7 +224,7 @@ def test_pictures_of_every_mode(mode: str) -> None:
 
 
 def test_a_fax_is_scaled_with_greys() -> None:
-    """A page of one bit that is scaled without them loses the thin parts of letters."""
+    """Scaling a one-bit page without greys would lose the thin parts of letters."""
     page = drawn("zqx").resize((4000, 540)).convert("1")
     shades = pictures.frame(encoded(page, kind="TIFF"), 1).convert("L").getcolors() or []
     assert len(shades) > 10
@@ -280,7 +280,7 @@ def test_which_program_reads(setting: str, has_rapid: bool, installed: str, expe
 
 
 def test_the_models_are_in_the_wheel() -> None:
-    """Nothing is downloaded: there may be no network, and the sandbox forbids it."""
+    """Nothing is downloaded: the machine may be offline, and the sandbox blocks the network."""
     pytest.importorskip("rapidocr", reason="the extra `ocr` is not installed")
     from gnod.ingest.ocr import rapid
 

@@ -1,4 +1,4 @@
-"""Damaged, hostile and encrypted Office files: what can be read is read, the rest is said, and nothing hangs."""
+"""Test damaged, hostile and encrypted Office files: readable parts are read, the rest is reported, nothing hangs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def sheet(inner: str) -> str:
 
 
 def with_wrong_checksum(data: bytes, text: bytes) -> bytes:
-    """Return a zip in which one member, stored as it is, has other bytes than its checksum says."""
+    """Return a zip in which the bytes of an uncompressed member do not match its checksum."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as new:
         for name in old.namelist():
@@ -47,14 +47,14 @@ def with_wrong_checksum(data: bytes, text: bytes) -> bytes:
     return buffer.getvalue().replace(text, text.swapcase())
 
 
-def test_the_text_before_the_damage_is_kept_and_the_rest_is_said() -> None:
+def test_the_text_before_the_damage_is_kept_and_the_rest_is_reported() -> None:
     xml = part("document", f"<w:body>{paragraph(run('before'))}")
     result = converted(word(xml.replace("</w:document>", "<broken")), "a.docx")
     assert result.markdown == "before"
     assert result.left_out == {"corrupt": "The file is damaged: not all of word/document.xml can be read."}
 
 
-def test_a_sheet_or_slide_that_is_damaged_does_not_take_the_others() -> None:
+def test_a_damaged_sheet_or_slide_does_not_affect_the_others() -> None:
     book = converted(workbook([sheet("one")[:-9] + "<", sheet("two") + "</sheetData></worksheet>"]), "a.xlsx")
     assert "two" in book.markdown
     assert book.left_out == {"corrupt": "The file is damaged: not all of xl/sheet1.xml can be read."}
@@ -146,7 +146,7 @@ MADE: dict[str, Callable[[], bytes]] = {
 
 @pytest.mark.parametrize("name", MADE)
 def test_any_damage_gives_text_or_a_failure(name: str) -> None:
-    """A hundred files with one to eight changed bytes, and cut ones."""
+    """The test reads a hundred files with one to eight changed bytes, and truncated files."""
     data = MADE[name]()
     chance = random.Random(name)
     used = [at for at, byte in enumerate(data) if byte]

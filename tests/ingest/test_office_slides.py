@@ -1,4 +1,4 @@
-"""Presentations and drawings: what each slide shows, with its notes and comments; masters once, and no prompts."""
+"""Test presentations and drawings: the text of each slide with notes and comments, masters once, and no prompts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def part(name: str, inner: str, attributes: str = "") -> str:
 
 
 def deck(slides: list[str], others: dict[str, tuple[str, str]] | None = None) -> Converted:
-    """Convert slides that all have the same layout and master. `others`: to which the first slide also refers."""
+    """Convert slides that share a layout and a master. `others`: other parts to which the first slide refers."""
     layout, master = "ppt/slideLayouts/l.xml", "ppt/slideMasters/m.xml"
     names = [f"ppt/slides/slide{number}.xml" for number in range(1, len(slides) + 1)]
     listed = "".join(f'<p:sldId r:id="r{number}"/>' for number in range(1, len(slides) + 1))

@@ -1,4 +1,4 @@
-"""Word files: everything that Word shows is found, once; what is deleted or hidden is not."""
+"""Test Word files: all text that Word shows is found once, and deleted or hidden text is not found."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_document_under_another_name_is_found_by_its_content() -> None:
         '<w:r><w:drawing><wp:inline><wp:docPr descr="zqx"/></wp:inline></w:drawing></w:r>',
     ],
 )
-def test_what_word_shows_is_there_once(shown: str) -> None:
+def test_text_that_word_shows_is_found_once(shown: str) -> None:
     markdown = word(paragraph(shown) + paragraph(run("end"))).markdown
     assert markdown.split() == ["zqx", "end"]
 
@@ -101,7 +101,7 @@ def test_what_word_shows_is_there_once(shown: str) -> None:
         '<w:r><w:drawing><wp:inline><wp:docPr descr="C:\\pictures\\zqx.png"/></wp:inline></w:drawing></w:r>',
     ],
 )
-def test_what_word_does_not_show_is_left_out(hidden: str) -> None:
+def test_text_that_word_does_not_show_is_omitted(hidden: str) -> None:
     assert word(paragraph(run("before ") + hidden + run("after"))).markdown == "before after"
 
 

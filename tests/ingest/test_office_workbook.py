@@ -1,4 +1,4 @@
-"""Workbooks: what the cells show, and what is beside them."""
+"""Test workbooks: the displayed text of cells, and the text outside cells."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def cells(xml: str, others: dict[str, str] | None = None, sheets: str = "", name
         ("yyyy-mm-dd hh:mm", 60.5, "1900-02-28 12:00"),
     ],
 )
-def test_a_number_is_shown_as_its_format_says(code: str, value: float | str, shown: str) -> None:
+def test_a_number_is_shown_in_its_format(code: str, value: float | str, shown: str) -> None:
     assert number_format(code).shown(value).strip() == shown
 
 
@@ -112,7 +112,7 @@ def test_formulas_show_their_result_or_else_themselves() -> None:
     assert '| 7 | ="total "&"word" |  | #DIV/0! |' in cells(row).markdown
 
 
-def test_what_is_beside_the_cells() -> None:
+def test_text_outside_cells() -> None:
     def fill(book: Any) -> None:
         sheet = book.active
         sheet.append(["item", 3])

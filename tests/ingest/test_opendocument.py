@@ -1,4 +1,4 @@
-"""OpenDocument and RTF: what is text, where it is, and files that are not what they seem."""
+"""Test OpenDocument and RTF: the text, its location, and files with a misleading name."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def test_rich_text_is_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     assert failure(slow, "a.rtf").kind in ("timeout", "empty")
 
 
-def test_what_is_rich_text_is_decided_by_its_content() -> None:
+def test_the_content_decides_whether_a_file_is_rich_text() -> None:
     assert converted(rb"{\rtf1 hello}", "a.txt").markdown == "hello"
     assert converted(rb"{\rtf1 hello}", "a.doc").markdown == "hello"
     assert converted(b"a plain note", "a.rtf").markdown == "a plain note"

@@ -1,4 +1,4 @@
-"""Folders that macOS shows as one file, and what macOS writes beside files."""
+"""Test folders that macOS shows as one file, and the files that macOS writes next to others."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ OTHER_PARTS = (
         "Book.numbers/Index.zip",
     ),
 )
-# Folders whose names only look so.
+# Plain folders with names like packages.
 PLAIN = ("site.app/index.md", "company.pages/index.md", "door.key/a.md", "x.rtfd/b.md", "my.band.notes/c.md")
 
 
-def test_of_a_package_only_the_part_with_the_text_is_listed(tmp_path: Path) -> None:
+def test_only_the_part_of_a_package_with_the_text_is_listed(tmp_path: Path) -> None:
     write(tmp_path, *WITHOUT_TEXT, *PARTS, *OTHER_PARTS, *PLAIN)
     for gitignore in (True, False):
         assert set(listed(tmp_path, gitignore=gitignore).files) == {*PARTS, *PLAIN}
 
 
 @pytest.mark.parametrize("path", [*WITHOUT_TEXT, *OTHER_PARTS])
-def test_it_is_said_why_other_parts_are_left_out(tmp_path: Path, path: str) -> None:
+def test_the_message_says_why_other_parts_are_excluded(tmp_path: Path, path: str) -> None:
     write(tmp_path, *WITHOUT_TEXT, *PARTS, *OTHER_PARTS)
-    assert "is a package of macOS" in str(why_not_listed(collection(tmp_path), path, IgnoreFiles()))
+    assert "is a macOS package" in str(why_not_listed(collection(tmp_path), path, IgnoreFiles()))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_new_part_of_a_package_concerns_the_others(tmp_path: Path) -> None:
     assert set(walk(collection(tmp_path), IgnoreFiles(), changed).files) == {"d/New.pages/QuickLook/Preview.pdf"}
 
 
-def test_what_macos_writes_beside_files_is_left_out(tmp_path: Path) -> None:
+def test_files_that_macos_writes_next_to_others_are_excluded(tmp_path: Path) -> None:
     beside = [".DS_Store", "d/.DS_Store", "._a.md", "d/._b.md", ".Trashes/501/c.md", ".fseventsd/0001"]
     write(tmp_path, "a.md", ".b.md", "_.md", *beside, ".Spotlight-V100/Store-V2/d.md")
     assert set(listed(tmp_path).files) == {"a.md", "_.md"}
@@ -100,7 +100,7 @@ def test_the_preview_of_a_zip_is_read(name: str) -> None:
 
 
 @pytest.mark.parametrize("members", [["Index/Document.iwa", "preview.jpg"], ["index.apxl"], ["Index.zip"]])
-def test_without_a_preview_it_is_said_what_to_do(members: list[str]) -> None:
+def test_without_a_preview_the_message_says_what_to_do(members: list[str]) -> None:
     data = zipped(dict.fromkeys(members, b"\0"))
     with pytest.raises(ConversionFailed, match="without a preview of its pages: export it as PDF") as failed:
         convert(data, "a.pages", max_characters=1000)

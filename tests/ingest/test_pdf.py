@@ -1,5 +1,5 @@
-"""What a reader of a PDF sees is in its text: whole words and sentences, fields, comments, attached files, the title;
-and what cannot be read is said."""
+"""Test that the text of a PDF has everything that a reader sees: whole words and sentences, fields, comments, attached
+files, and the title. Parts that cannot be read are reported."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def stream(body: bytes, entries: bytes = b"") -> bytes:
 
 
 def annotated(*annotations: bytes, root: bytes = b"", more: Sequence[bytes] = ()) -> bytes:
-    """A page with the word `printed` and these annotations, which have the numbers from 6 on; `more` follows them."""
+    """Return a page with the word `printed` and these annotations, which are objects 6 and up; `more` follows them."""
     places = b" ".join(b"%d 0 R" % (6 + at) for at in range(len(annotations)))
     return assembled(
         [
@@ -51,7 +51,7 @@ def annotated(*annotations: bytes, root: bytes = b"", more: Sequence[bytes] = ()
 
 
 def lines(*sized: tuple[int, str], gap: float = 1.4) -> bytes:
-    """Draw lines, each of a size, from the top of the page."""
+    """Draw lines of the given sizes from the top of the page."""
     drawn, y = [], 720.0
     for size, text in sized:
         y -= gap * size
@@ -95,7 +95,7 @@ def test_words_that_a_line_divides_are_joined() -> None:
         (["one two", "three"], "one two\fthree"),
     ],
 )
-def test_what_a_hyphen_at_the_end_of_a_line_is(pages: list[str], expected: str) -> None:
+def test_the_meaning_of_a_hyphen_at_the_end_of_a_line(pages: list[str], expected: str) -> None:
     assert "\f".join(page.strip() for page in readable(pages)) == expected
 
 
@@ -135,7 +135,7 @@ def test_content_at_the_edges_of_pages_stays() -> None:
     [
         (rb"She\016eld bene\014cial cuto\013 in\015uence", "Sheffield beneficial cutoff influence"),
         (rb"signi\034er su\036ce", "signifier suffice"),
-        (rb"approa\015h a \014 b", "approah a   b"),  # here, the codes are others than TeX's
+        (rb"approa\015h a \014 b", "approah a   b"),  # here, the codes are not TeX's
     ],
 )
 def test_ligatures_with_the_codes_of_tex(drawn: bytes, expected: str) -> None:
@@ -179,16 +179,16 @@ def test_accents_that_are_drawn_before_their_letters() -> None:
 
 
 @pytest.mark.slow
-def test_words_are_whole_however_a_page_lies() -> None:
-    """Columns, rotated, cropped, sideways, slanted and scaled pages; kerning, ligatures and fonts without a file, whose
-    lines may have no width."""
+def test_words_are_whole_in_every_orientation_of_a_page() -> None:
+    """The pages have columns, and are rotated, cropped, sideways, slanted and scaled. They use kerning, ligatures, and
+    fonts without a file, whose lines may have no width."""
     for name, data, pages in generated(20):
         text = converted(data).markdown
         found = text.replace("\n", "") if "Han" in name else text.split()
         assert all(word in found for page in pages for word in page), name
 
 
-def test_what_is_outside_of_the_page_is_not_its_text() -> None:
+def test_text_outside_the_page_is_omitted() -> None:
     page = b"/MediaBox[0 0 1224 792]/CropBox[612 0 1224 792]"
     data = page_of_text(b"BT /F1 12 Tf 72 700 Td (left page) Tj 612 0 Td (right page) Tj ET", page=page)
     assert converted(data).markdown == "right page"
@@ -217,7 +217,7 @@ def test_values_of_fields_with_and_without_an_appearance() -> None:
     assert {"printed", "Drawnville", "Bare", "Harbour"} <= set(words)
     assert words.count("Drawnville") == words.count("Harbour") == 1
     assert "secret" not in words
-    assert "Drawnville" in read_page(data, 1).text  # so it has boxes
+    assert "Drawnville" in read_page(data, 1).text  # therefore, it has boxes
 
 
 def test_comments_are_marked_and_hidden_ones_are_not_read() -> None:
@@ -304,7 +304,7 @@ def test_letters_of_many_scripts_in_one_word_are_noise(text: str, expected: bool
     assert is_garbage(text * 30) == expected
 
 
-def test_which_pages_are_missing_is_said() -> None:
+def test_missing_pages_are_reported() -> None:
     noisy = escaped(NOISE).decode("latin-1")
     found = converted(pdf(["written words", noisy, "more of it", noisy]))
     assert found.markdown == "written words\n\nmore of it"
@@ -331,7 +331,7 @@ def test_the_title_is_the_largest_text_at_the_top(drawn: bytes, expected: str | 
     assert converted(page_of_text(drawn)).title == expected
 
 
-def test_a_title_in_the_properties_counts_where_the_page_has_it() -> None:
+def test_a_title_in_the_properties_counts_if_the_page_has_it() -> None:
     page = lines((18, "Larger Words Than"), (12, "A real title"), *BODY)
     body = [b"<</Type/Catalog/Pages 2 0 R>>", b"<</Type/Pages/Kids[4 0 R]/Count 1>>"]
     font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"

@@ -1,4 +1,4 @@
-"""What a folder would give as a collection, before it is added."""
+"""Test the preview of a folder before it is added as a collection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scopes, and that a walk of a part finds what a walk of everything finds there."""
+"""Test scopes, and that a walk of a part finds the same files there as a full walk."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _PATHS = st.lists(_NAMES, min_size=1, max_size=4).map("/".join)
 @pytest.mark.parametrize(
     ("paths", "scope"),
     [
-        (["a/b/c.md", "a/b", "a/bc.md", "d"], {"a/b", "a/bc.md", "d"}),  # each path once, without those below another
-        (["a/.gitignore", "a/x.md"], {"a"}),  # an ignore file concerns its folder
+        (["a/b/c.md", "a/b", "a/bc.md", "d"], {"a/b", "a/bc.md", "d"}),  # each path once, without paths below another
+        (["a/.gitignore", "a/x.md"], {"a"}),  # an ignore file affects its folder
         ([".gnoignore"], None),
-        (["a/\udcff.md"], {"a"}),  # so does a name that is not text
+        (["a/\udcff.md"], {"a"}),  # a name that is not valid text does the same
         (["\udcff/b/c.md"], None),
-        ([f"{number}.md" for number in range(5000)], None),  # for so many paths, a whole walk is as fast
+        ([f"{number}.md" for number in range(5000)], None),  # a full walk is as fast for this many paths
     ],
 )
 def test_the_scope_of_paths(paths: list[str], scope: set[str] | None) -> None:
@@ -45,7 +45,7 @@ def test_scopes_join() -> None:
     assert (NOTHING.size, of_paths(["a", "b"]).size, WHOLE.size) == (0, 2, 1)
 
 
-def test_a_scope_repeats_an_earlier_one_when_it_holds_nothing_else() -> None:
+def test_a_scope_repeats_an_earlier_one_if_it_contains_nothing_else() -> None:
     assert of_paths(["a"]).repeats(of_paths(["a", "b"]))
     assert not of_paths(["a", "c"]).repeats(of_paths(["a", "b"]))
     assert not of_paths(["a"]).repeats(WHOLE)
@@ -65,7 +65,7 @@ def test_joining_is_the_same_as_changing_together(first: list[str], second: list
     links=st.dictionaries(_PATHS, _PATHS, max_size=3),
     changed=st.lists(_PATHS, max_size=5),
 )
-def test_a_part_is_walked_as_the_whole_is(
+def test_the_walk_of_a_part_equals_a_full_walk(
     tmp_path_factory: pytest.TempPathFactory, files: dict[str, str], links: dict[str, str], changed: list[str]
 ) -> None:
     root = tmp_path_factory.mktemp("tree")
@@ -125,7 +125,7 @@ def test_a_root_that_disappears_during_a_walk_is_not_empty(tmp_path: Path) -> No
         if path == "a":
             root.rename(tmp_path / "away")
 
-    with pytest.raises(RootUnavailable, match="while it was walked"):
+    with pytest.raises(RootUnavailable, match="during the walk"):
         walk(collection, IgnoreFiles(), enter=enter)
 
 
@@ -146,7 +146,7 @@ def _make(root: Path, files: dict[str, str], links: dict[str, str]) -> None:
         try:
             (root / path).parent.mkdir(parents=True, exist_ok=True)
             (root / path).write_text(text)
-        except OSError:  # a file where a folder is wanted, or the other way round
+        except OSError:  # a file is in the place of a folder, or vice versa
             continue
     for path, target in links.items():
         try:

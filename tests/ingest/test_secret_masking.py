@@ -1,4 +1,4 @@
-"""Keys and passwords in conversations are masked; what only looks like one stays."""
+"""Test that keys and passwords in conversations are masked, and that similar text stays."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_no_password_is_left(password: str, around: str) -> None:
         (r"-----BEGIN PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7b\nMIIEpAIBAAKCAQEA7b cut", "[masked: private key] cut"),
     ],
 )  # fmt: skip
-def test_what_stands_in_its_place(text: str, masked: str) -> None:
+def test_the_replacement_of_a_secret(text: str, masked: str) -> None:
     assert mask(text) == masked
 
 

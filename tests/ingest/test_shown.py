@@ -12,7 +12,7 @@ from gnod.ingest.reading.result import ConversionFailed
 from tests.pdf_files import page_of_text, pdf
 from tests.pictures import encoded
 
-# Helvetica of 10 points: a box has 10.5 above its lower edge, of which 2 are below the line.
+# Helvetica at 10 points: a box is 10.5 points high, of which 2 are below the base line.
 WORD = b"BT /F1 10 Tf 150 600 Td (word) Tj ET"
 
 
@@ -34,10 +34,8 @@ def box_of_word(data: bytes) -> Rect:
         (b"/MediaBox[0 0 612 792]/Rotate 270/CropBox[100 200 500 700]", (500, 400), (100, 350)),
     ],
 )
-def test_boxes_are_those_of_the_page_as_it_is_shown(
-    page: bytes, size: tuple[float, float], corner: tuple[float, float]
-) -> None:
-    """`corner`: where the text begins, on its base line, from the upper left."""
+def test_boxes_refer_to_the_displayed_page(page: bytes, size: tuple[float, float], corner: tuple[float, float]) -> None:
+    """`corner`: the start of the base line of the text, from the upper left corner."""
     data = page_of_text(WORD, page=page)
     read = read_page(data, 1)
     assert (read.width, read.height) == size
@@ -47,7 +45,7 @@ def test_boxes_are_those_of_the_page_as_it_is_shown(
     assert sorted([round(right - left), round(bottom - top)]) in ([11, 22], [12, 22])
 
 
-def test_what_pdfium_changes_is_undone() -> None:
+def test_changes_of_the_text_by_pdfium_are_undone() -> None:
     hyphen = page_of_text(b"BT /F1 12 Tf 72 700 Td (an exam-) Tj 0 -14 Td (ple \\(a\\)) Tj ET")
     page = read_page(hyphen, 1)
     assert page.text == "an exam-\nple (a)"

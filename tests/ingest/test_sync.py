@@ -1,4 +1,4 @@
-"""From a real folder through real workers into a real database, and again after changes."""
+"""Test syncs of a real folder through real workers into a real database, including after changes."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_a_file_with_the_same_size_and_time_is_read_when_its_change_time_d
 
 
 def write_unseen(path: Path, text: str) -> None:
-    """Write over a file in place: same inode, size and time of modification."""
+    """Overwrite a file in place, with the same inode, size and time of modification."""
     found = path.stat()
     path.write_text(text)
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
@@ -129,8 +129,8 @@ async def test_titles_and_headings_of_every_markup(small_index: SmallIndex, tmp_
         await sync()
     assert small_index.rows("SELECT title FROM documents") == [("Manual",)] * 5
     for name in headings:
-        of_it = f"JOIN documents d USING (mirror_hash) WHERE d.path = '{name}'"
-        found = small_index.rows(f"SELECT heading FROM chunks {of_it} ORDER BY seq")
+        join = f"JOIN documents d USING (mirror_hash) WHERE d.path = '{name}'"
+        found = small_index.rows(f"SELECT heading FROM chunks {join} ORDER BY seq")
         assert found == [("Manual",), ("Manual > Setup",)], name
 
 
@@ -145,7 +145,7 @@ async def test_a_bad_file_is_recorded_and_every_other_is_indexed(small_index: Sm
         assert (report.added, report.failed, report.skipped) == (1, 1, 2)
         rows = small_index.rows("SELECT path, kind, times FROM (SELECT path, kind, count AS times FROM ingest_errors)")
         assert {(path, kind) for path, kind, _ in rows} >= {("big.md", "too_large")}
-        again = await sync()  # not tried again while it looks the same, and still counted
+        again = await sync()  # the unchanged file is not tried again, but still counts
         assert (again.added, again.failed, again.skipped, again.unchanged) == (0, 1, 2, 1)
 
         write(root, bad_pdf="# now text\n")
@@ -170,7 +170,7 @@ def test_files_stay_in_order_when_small_texts_are_converted_together(found: list
 
 
 @pytest.mark.slow
-async def test_of_small_texts_that_are_converted_together_only_the_bad_one_fails(
+async def test_a_bad_file_does_not_affect_small_texts_converted_with_it(
     small_index: SmallIndex, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = str(Path(__file__).parent)
@@ -249,17 +249,17 @@ async def test_many_moved_files_keep_their_vectors(small_index: SmallIndex, tmp_
         assert len(after) == 120
         assert set(after) < set(before)
 
-        # What a crash between leaves behind goes with the next change.
+        # The next change removes the leftovers of a crash between the steps.
         leave_behind(small_index, root / "new/n1.md")
         (root / "new/n2.md").unlink()
         await sync()
         assert small_index.rows("SELECT count(*) FROM content_vectors") == [(118,)]
-    # Or with the first run after it, which may have nothing else to do.
+    # The first run after the crash also removes them, even if it has nothing else to do.
     leave_behind(small_index, root / "new/n3.md")
     async with syncing(small_index, root, is_first=True) as sync:
         assert counts(await sync()) == (0, 0, 117, 0, 0)
     assert small_index.rows("SELECT count(*) FROM content_vectors") == [(117,)]
-    # Or with the next, where the daemon lives on and knows what a run that was cut short has left.
+    # If the daemon still runs, it knows the leftovers of an interrupted run, and the next run removes them.
     left = leave_behind(small_index, root / "new/n4.md")
     async with syncing(small_index, root, left=left) as sync:
         assert counts(await sync()) == (0, 0, 116, 0, 0)
@@ -268,7 +268,7 @@ async def test_many_moved_files_keep_their_vectors(small_index: SmallIndex, tmp_
 
 
 def leave_behind(index: SmallIndex, path: Path) -> set[str]:
-    """Take a document out as a sync does that ends in the middle. Returns what it leaves."""
+    """Remove a document like an interrupted sync. Returns the leftovers."""
     name = f"{path.parent.name}/{path.name}"
     left: set[str] = set()
     index.write(lambda c: writing.remove(c, 1, [name], now=1.0, left=left))

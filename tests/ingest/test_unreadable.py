@@ -1,5 +1,6 @@
-"""Files that cannot be read: placeholders of cloud folders, which are never opened, and what macOS's privacy settings
-refuse. They are imitated: there the system answers EPERM to listing and opening, but not to stat."""
+"""Test files that cannot be read: placeholders of cloud folders, which are never opened, and files that the privacy
+settings of macOS protect. The tests simulate those: the system returns EPERM for listing and opening, but not for
+stat."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from tests.small_index import SmallIndex
 
 
 def found(**fields: int) -> os.stat_result:
-    """Return what macOS says of a file: Linux has no flags."""
+    """Return a stat with the flags of macOS, which Linux does not have."""
     return cast(os.stat_result, SimpleNamespace(st_size=9000, **fields))
 
 
@@ -45,7 +46,7 @@ def test_a_placeholder_is_not_read(tmp_path: Path, name: str, stands_for: str) -
         read_source(str(path), 1000)
     assert failed.value.kind == "not_downloaded"
     assert failed.value.message.startswith(stands_for)
-    assert path.stat().st_atime_ns == 0, "it was not opened"
+    assert path.stat().st_atime_ns == 0, "the file must not be opened"
 
 
 @pytest.mark.parametrize("name", ["icloud.md", ".icloud", "plan.icloud", "nextcloud.md", "a.cloud.md"])
@@ -70,13 +71,13 @@ def test_a_dataless_file_is_not_opened(tmp_path: Path, monkeypatch: pytest.Monke
     path = tmp_path / "plan.md"
     path.write_text("text")
     _let_be_dataless(path, monkeypatch)
-    monkeypatch.setattr(os, "open", lambda *_: pytest.fail("it was opened"))
+    monkeypatch.setattr(os, "open", lambda *_: pytest.fail("the file was opened"))
     with pytest.raises(ReadFailed) as failed:
         read_source(str(path), 1000)
     assert failed.value.kind == "not_downloaded"
 
 
-def test_an_ignore_file_that_is_dataless_now_excludes_what_it_did(
+def test_an_ignore_file_that_becomes_dataless_still_excludes_the_same_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "a.md").touch()
@@ -85,12 +86,12 @@ def test_an_ignore_file_that_is_dataless_now_excludes_what_it_did(
     ignores, config = IgnoreFiles(), CollectionConfig(name="c", path=str(tmp_path))
     assert set(walk(config, ignores).files) == {"a.md"}
     _let_be_dataless(tmp_path / ".gitignore", monkeypatch)
-    (tmp_path / ".gitignore").write_text("# it would be downloaded\n")
+    (tmp_path / ".gitignore").write_text("# reading it would download it\n")
     assert set(walk(config, ignores).files) == {"a.md"}
 
 
 def _let_be_dataless(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the system say of a file what macOS says of one that is not downloaded."""
+    """Give a file the stat that macOS returns for a file that is not downloaded."""
     stat = os.stat
     monkeypatch.setattr(
         os, "stat", lambda each, **more: _Dataless(stat(each)) if each == str(path) else stat(each, **more)
@@ -116,7 +117,7 @@ def test_onedrive_on_linux(tmp_path: Path) -> None:
     try:
         os.setxattr(path, "user.onedriver.status", b"Cloud")
     except OSError:
-        pytest.skip("the file system keeps no attributes")
+        pytest.skip("the file system does not store attributes")
     with pytest.raises(ReadFailed, match="cloud folder"):
         read_source(str(path), 1000)
     os.setxattr(path, "user.onedriver.status", b"Local")
@@ -138,7 +139,7 @@ def refusal(path: str, number: int = errno.EPERM) -> OSError:
         ("~/Documents-old", "Full Disk Access"),
     ],
 )
-def test_the_owner_learns_where_to_allow_it_and_for_which_program(path: str, pane: str) -> None:
+def test_the_message_says_where_to_allow_access_and_for_which_program(path: str, pane: str) -> None:
     reason = why_refused(refusal(str(Path(path).expanduser())), "darwin")
     assert f"System Settings > Privacy & Security > {pane}," in reason
     assert "the terminal that started gnod" in reason
@@ -148,9 +149,9 @@ def test_the_owner_learns_where_to_allow_it_and_for_which_program(path: str, pan
 @pytest.mark.parametrize(
     ("number", "platform"), [(errno.EACCES, "darwin"), (errno.EPERM, "linux"), (errno.EIO, "darwin")]
 )
-def test_other_refusals_are_said_as_the_system_says_them(number: int, platform: str) -> None:
+def test_other_refusals_have_the_message_of_the_system(number: int, platform: str) -> None:
     assert why_refused(refusal("/notes", number), platform) == os.strerror(number)
-    assert why_refused(OSError(), platform) == "the system refuses it"
+    assert why_refused(OSError(), platform) == "the system refuses access"
 
 
 def refusing(call: Callable[..., Any], folder: Path) -> Callable[..., Any]:

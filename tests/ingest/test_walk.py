@@ -1,4 +1,4 @@
-"""Listing folders: what is in, what is out, and why."""
+"""Test which files a walk lists and excludes, and the reasons."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_default_excludes_at_any_depth(tmp_path: Path) -> None:
         assert set(listed(tmp_path, hidden=hidden).files) == {"a.md", "d/b.md"}
 
 
-def test_hidden_files_and_folders_are_left_out_and_counted(tmp_path: Path) -> None:
+def test_hidden_files_and_folders_are_excluded_and_counted(tmp_path: Path) -> None:
     of_programs = [".obsidian/app.json", ".trash/old.md", ".logseq/a.md", "d/.cache/deep/x.md", ".hidden.md", "d/.b.md"]
     write(tmp_path, "a.md", "d/b.c.md", "...md", ".later.md.icloud", *of_programs)
     found = listed(tmp_path)
@@ -96,7 +96,7 @@ def test_links_pipes_and_sockets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         s.bind("sock.md")
         found = listed(root)
     assert set(found.files) == {"real/a.md", "inside.md"}
-    assert {"inside.md", "dangling.md"} <= found.links, "a link changes when its target does, or comes into being"
+    assert {"inside.md", "dangling.md"} <= found.links, "a link changes when its target changes or is created"
     assert "out.md" not in found.links
 
 
@@ -115,7 +115,7 @@ def test_very_deep_trees(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
             Path("dddd").mkdir()
             os.chdir("dddd")
         Path("deep.md").write_text("x")
-        # The path is longer than the system opens at once: that is reported, and the walk ends.
+        # The path is too long for one system call. The walk reports that and ends.
         listing = listed(root)
         assert listing.unreadable
         assert not listing.files
@@ -151,7 +151,7 @@ def test_why_a_path_is_not_listed(tmp_path: Path) -> None:
     reasons = {
         "a.md": None,
         "sub/f.md": None,
-        "node_modules/x.js": "the folder node_modules is left out: the collection excludes it",
+        "node_modules/x.js": "the folder node_modules is excluded: the collection excludes it",
         "b.log": ".gitignore ignores it",
         "sub/d.tmp": "sub/.gitignore ignores it",
         "out.md": "it is a symbolic link out of the collection's folder",
@@ -171,7 +171,7 @@ def test_a_name_that_is_excluded_counts_at_every_depth_and_no_other_does(tmp_pat
     assert "notes/dist/b.md" in walk(back, IgnoreFiles()).files
 
 
-def test_patterns_and_names_may_compose_letters_otherwise(tmp_path: Path) -> None:
+def test_patterns_and_names_may_have_different_unicode_forms(tmp_path: Path) -> None:
     for one, other in [("\xfc", "u\u0308"), ("u\u0308", "\xfc")]:
         root = tmp_path / ascii(one)
         write(root, f"{one}/a.md", f"d/{one}.md", f"b{one}/x.md", "c.md")

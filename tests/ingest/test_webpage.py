@@ -17,7 +17,7 @@ from tests.ingest.unpacked import converted
 
 
 def text_of(body: str) -> str:
-    """Return the text of a page. The same words are found where its structure is read."""
+    """Return the text of a page, and check that reading its structure gives the same words."""
     page = f"<html><head><title>t</title></head><body>{body}</body></html>"
     structured = without_marks(convert(page.encode(), "a.html", max_characters=100_000).markdown).replace("\u200b", "")
     plain = page_text(page).removeprefix("t\n")
@@ -47,7 +47,7 @@ def text_of(body: str) -> str:
         ("<p>The word hidden is <i>not</i> an attribute.</p>", "The word hidden is not an attribute."),
     ],
 )
-def test_the_text_is_what_is_shown(body: str, text: str) -> None:
+def test_the_text_is_the_displayed_text(body: str, text: str) -> None:
     assert text_of(body) == text
 
 

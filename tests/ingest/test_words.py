@@ -1,4 +1,4 @@
-"""Which parts of a text have words, and that the others are found by keyword without being embedded."""
+"""Test which parts of a text have words, and that keyword search finds the others although they are not embedded."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.small_index import SmallIndex
 REPOSITORY = Path(__file__).resolve().parents[2]
 URI = "file:/models/mini.gguf"
 
-# Texts in scripts that are written without spaces: Han, hiragana, katakana, Thai, Lao, Khmer, Burmese, Tibetan.
+# Texts in scripts without spaces: Han, hiragana, katakana, Thai, Lao, Khmer, Burmese, Tibetan.
 _SPACELESS = [
     st.text(st.characters(min_codepoint=first, max_codepoint=last, categories=["Lo"]), min_size=1)
     for first, last in (
@@ -41,7 +41,7 @@ def test_every_language_has_words(language: str) -> None:
     sample = samples()[language]
     for sentence in (*sample.statements, *sample.questions):
         assert has_words(sentence)
-        assert has_words(f"{sentence} ({'7' * len(sentence)})"), "beside as many figures"
+        assert has_words(f"{sentence} ({'7' * len(sentence)})"), "next to as many figures"
 
 
 @given(st.one_of(_SPACELESS))

@@ -1,4 +1,4 @@
-"""Real files of sixty formats, and damaged ones, through a real pool. Skipped where the collections are not."""
+"""Convert real and damaged files of sixty formats in a real pool. Skipped if the collections are missing."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ FAULTS = {
 pytestmark = [
     pytest.mark.stress,
     pytest.mark.timeout(600),
-    pytest.mark.skipif(not CORPORA.is_dir(), reason=f"{CORPORA} is not here"),
+    pytest.mark.skipif(not CORPORA.is_dir(), reason=f"{CORPORA} is missing"),
 ]
 
 
 def outcomes_of(paths: list[Path]) -> dict[Path, Outcome]:
-    """Convert files in two workers, within the limits and the sandbox that the daemon gives them."""
+    """Convert files in two workers with the limits and the sandbox of the daemon."""
 
     async def convert_all() -> list[Outcome]:
         pool = WorkerPool(size=2, timeout_s=60, memory_mb=2048, roots=lambda: [str(CORPORA)])
@@ -84,12 +84,12 @@ def test_expected_text_of_markitdown() -> None:
         outcome = outcomes[folder / case["path"]]
         assert isinstance(outcome, PreparedDocument | Container), (case["path"], outcome)
         text_of_all = whole_text(outcome)
-        # gnod keeps only what people wrote about pictures, and shows the header of an Outlook message in its own way.
+        # gnod keeps only descriptions of pictures by people, and formats the header of an Outlook message differently.
         is_outlook = case["path"].endswith(".msg")
-        wanted = [text.partition("](")[0] for text in case["must_include"] if not text.startswith("data:")]
+        expected = [text.partition("](")[0] for text in case["must_include"] if not text.startswith("data:")]
         missing += [
             (case["path"], text)
-            for text in wanted
+            for text in expected
             if text.removeprefix("![").removesuffix("]") not in text_of_all
             and not (is_outlook and text.startswith(("#", "**")))
         ]

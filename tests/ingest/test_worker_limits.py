@@ -1,5 +1,5 @@
-"""What a converter does that a hostile file has taken over, in real workers: each is a failure of that file which names
-the cause, the next file is read, and nothing is left behind. The deeds are in bad_converter.py."""
+"""Test hostile files that hijack a converter, in real workers. Each attack becomes a failure of the file that names the
+cause, the next file is read, and nothing is left behind. bad_converter.py has the attacks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from gnod.store.tables.records import PreparedDocument
 from tests.child.sandboxed import has_landlock
 
 pytestmark = pytest.mark.slow
-FOLDER = str(Path(__file__).parent)  # of bad_converter
-linux = pytest.mark.skipif(not has_landlock(), reason="this system gives no sandbox")
+FOLDER = str(Path(__file__).parent)  # the folder of bad_converter
+linux = pytest.mark.skipif(not has_landlock(), reason="this system has no sandbox")
 
 
 def _command(process: psutil.Process) -> str:
-    """Return the command line; a process that has ended has none."""
+    """Return the command line; it is empty for a process that has ended."""
     try:
         return " ".join(process.cmdline())
     except psutil.Error:
@@ -34,7 +34,7 @@ def _command(process: psutil.Process) -> str:
 
 
 class Collection:
-    """A folder of files, the place beside it where nothing may be written, and a pool that reads the former."""
+    """A folder of files, a pool that reads it, and a folder next to it that must stay unchanged."""
 
     def __init__(self, folder: Path) -> None:
         self.notes = folder / "notes"
@@ -66,7 +66,7 @@ class Collection:
             assert not any(FOLDER in _command(child) for child in psutil.Process().children())
 
     async def does(self, deed: str, *arguments: object) -> Outcome:
-        """Have a file do it; then the next file must be read, and nothing have changed."""
+        """Run an attack from a file. Afterwards, the next file must be readable, and nothing may have changed."""
         path = self.notes / "bad.deed"
         path.write_text("\n".join([deed, *map(str, arguments)]))
         before = set(self.outside.iterdir())
@@ -111,10 +111,10 @@ async def test_it_ends_the_process(collection: Collection) -> None:
 
 
 @linux
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one processor: the clock is first")
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="with one processor, the time limit comes first")
 @pytest.mark.stress
 async def test_it_computes_in_many_threads(collection: Collection) -> None:
-    """The processor's time is counted; that takes as long as the clock where others use the processors."""
+    """The limit is on CPU time, which is as slow as real time if other processes use the processors."""
     async with collection.served(timeout_s=4):
         outcome = await collection.does("burn_in_threads")
         fails(outcome, "timeout", "The file took")
@@ -151,7 +151,7 @@ async def test_it_writes_elsewhere(collection: Collection) -> None:
 
 
 async def test_it_writes_temporary_files(collection: Collection) -> None:
-    """Gone before the next file comes: `does` looks. The worker stays."""
+    """The files are removed before the next file, as `does` checks. The worker stays."""
     async with collection.served():
         outcome = await collection.does("write_temporary")
         assert isinstance(outcome, PreparedDocument)
@@ -183,10 +183,10 @@ async def test_it_finds_no_secret_in_its_environment(collection: Collection, mon
     monkeypatch.setenv("HF_TOKEN", "zqx17")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "zqx17")
     async with collection.served():
-        told = await collection.does("tell_environment")
-    assert isinstance(told, PreparedDocument)
-    assert "TMPDIR=" in told.markdown
-    assert "zqx17" not in told.markdown
+        outcome = await collection.does("tell_environment")
+    assert isinstance(outcome, PreparedDocument)
+    assert "TMPDIR=" in outcome.markdown
+    assert "zqx17" not in outcome.markdown
 
 
 @linux
@@ -243,7 +243,7 @@ async def test_the_active_limits_are_reported(collection: Collection) -> None:
 
 
 async def test_a_root_that_is_another_folder_now(collection: Collection) -> None:
-    """A drive that was taken out and put in again; what Landlock allows is tied to the folder that was there."""
+    """This simulates a drive that was removed and inserted again. Rules of Landlock apply to the old folder."""
     async with collection.served():
         await collection.does("write_temporary")
         shutil.rmtree(collection.notes)
@@ -270,8 +270,8 @@ async def test_left_overs_of_a_daemon_that_was_killed(collection: Collection) ->
         await collection.does("write_temporary")
 
 
-async def test_a_disk_that_is_full_does_not_keep_files_from_being_read(collection: Collection) -> None:
-    """No folder for temporary files can be made: here, because its parent is a file."""
+async def test_files_are_read_on_a_full_disk(collection: Collection) -> None:
+    """The folder for temporary files cannot be created; here, because its parent is a file."""
     collection.scratch = collection.secret / "scratch"
     async with collection.served():
         good = collection.notes / "good.md"

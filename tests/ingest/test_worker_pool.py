@@ -1,4 +1,4 @@
-"""The pool with real child processes: order, limits, crashes, cancellation, ends."""
+"""Test the pool with real child processes: order, limits, crashes, cancellation, and closing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def file_job(path: Path) -> FileJob:
 
 
 def slow_file(folder: Path) -> Path:
-    """Takes half a minute or more: one table cell after another, each a document of its own to the converter."""
+    """Return a file that takes at least half a minute: the converter treats every table cell as a document."""
     path = folder / "slow.html"
     path.write_text("<table>" + "<tr><td>x</td></tr>" * 300_000 + "</table>")
     return path
@@ -56,7 +56,7 @@ def pids(pool: WorkerPool) -> list[int]:
 
 
 async def reading(pool: WorkerPool) -> None:
-    """Wait until a worker has taken a file. It is busy a moment earlier; killed then, it is no crash of the file."""
+    """Wait until a worker has taken a file. It is busy shortly before; if it is killed then, the file is not blamed."""
     await until(lambda: [worker.state for worker in pool._workers if worker.seen] == ["busy"])
 
 
@@ -108,7 +108,7 @@ async def test_jobs_are_done_in_order() -> None:
     assert done == list(range(10))
 
 
-async def test_a_page_that_somebody_waits_for_does_not_wait_for_files(tmp_path: Path) -> None:
+async def test_an_urgent_page_does_not_wait_for_files(tmp_path: Path) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf(["one", "two"]))
     job = PageJob(path=str(path), relative_path="a.pdf", max_bytes=1 << 20, number=2)
@@ -177,7 +177,7 @@ async def test_even_a_stopped_worker_is_ended() -> None:
         await until(lambda: gone(worker))
 
 
-@needs_linux("RLIMIT_AS is not kept elsewhere")
+@needs_linux("other systems do not enforce RLIMIT_AS")
 async def test_memory_is_limited_and_the_worker_survives(tmp_path: Path) -> None:
     path = tmp_path / "big.txt"
     path.write_bytes(b"some words and more of them\n" * 4_000_000)
@@ -193,7 +193,8 @@ async def test_memory_is_limited_and_the_worker_survives(tmp_path: Path) -> None
 
 
 async def test_a_worker_that_grows_too_large_is_ended(tmp_path: Path) -> None:
-    """The resident size is looked at as well, for systems that do not keep the limit. Any worker is too large here."""
+    """The pool also checks the resident size, for systems that do not enforce the limit. Here, any worker is too
+    large."""
     async with pool_of(1) as pool:
         await pool.run(NOTE)
         pool._memory_mb = 1
@@ -208,7 +209,7 @@ async def test_cancelling_ends_the_worker_and_spares_the_others(tmp_path: Path) 
         first = asyncio.create_task(pool.run(file_job(slow_file(tmp_path))))
         await reading(pool)
         waiting = [asyncio.create_task(pool.run(NOTE)) for _ in range(3)]
-        await asyncio.sleep(0.05)  # for them to wait
+        await asyncio.sleep(0.05)  # let them wait
         worker = pids(pool)[0]
         waiting[0].cancel()
         first.cancel()
@@ -219,9 +220,7 @@ async def test_cancelling_ends_the_worker_and_spares_the_others(tmp_path: Path) 
         await until(lambda: gone(worker))
 
 
-async def test_a_page_that_nobody_waits_for_any_more_is_read_to_its_end(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_cancelled_page_is_read_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "a.pdf"
     path.write_bytes(pdf(["one", "two"]))
     job = PageJob(path=str(path), relative_path="a.pdf", max_bytes=1 << 20, number=1)
@@ -261,7 +260,7 @@ async def test_cancelling_at_any_moment_never_mixes_up_answers() -> None:
 async def test_idle_workers_are_ended_but_for_a_light_one() -> None:
     async with pool_of(3, idle_s=0.2) as pool:
         jobs = asyncio.gather(*(pool.run(NOTE) for _ in range(9)))
-        # On a busy machine, the first one may have been idle long enough before the last one is seen.
+        # On a busy machine, the first worker may end as idle before the last one has started.
         seen: list[int] = []
 
         def have_three_begun() -> bool:
@@ -312,7 +311,7 @@ async def test_a_text_that_cannot_be_passed_on_is_a_failure() -> None:
 
 
 @pytest.mark.stress
-async def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -> None:
+async def test_a_worker_that_is_killed_once_does_no_harm(tmp_path: Path) -> None:
     async with pool_of(1) as pool:
         path = tmp_path / "table.html"
         path.write_text("<table>" + "<tr><td>x</td></tr>" * 8_000 + "</table>")
@@ -331,7 +330,7 @@ async def test_a_worker_that_somebody_kills_once_costs_nothing(tmp_path: Path) -
 async def test_a_worker_killed_while_it_starts_is_replaced() -> None:
     async with pool_of(1) as pool:
         task = asyncio.create_task(pool.run(NOTE))
-        # A look in each turn of the event loop cannot miss the state; one every 10 ms can, on a busy machine.
+        # A check in every turn of the event loop cannot miss the state. A check every 10 ms can, on a busy machine.
         async with asyncio.timeout(60):
             while [worker.state for worker in pool.statuses()] != ["starting"]:  # noqa: ASYNC110
                 await asyncio.sleep(0)
@@ -349,7 +348,7 @@ async def test_a_start_that_waits_for_a_silent_folder_is_given_up(
         async with asyncio.timeout(60):
             job = asyncio.create_task(pool.run(NOTE))
             await until(lambda: pids(pool))
-            roots.pop()  # it is known to be silent now
+            roots.pop()  # the folder is now known to be silent
             assert isinstance(await job, PreparedDocument)
     finally:
         await pool.close()

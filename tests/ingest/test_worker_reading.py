@@ -1,4 +1,4 @@
-"""What a worker does with files: read, refuse, fail as data. In this process; nothing here needs a child."""
+"""Test how a worker reads and refuses files, and returns failures as data. The tests run in this process."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_text_jobs_are_prepared() -> None:
     assert outcome.source_hash == hashlib.sha256(b"d/1.md\0body text").hexdigest()
 
 
-def test_what_is_not_a_file_is_not_opened(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.md")
     (tmp_path / "folder.md").mkdir()
     (tmp_path / "to-pipe.md").symlink_to("pipe.md")
@@ -72,7 +72,7 @@ def test_what_is_not_a_file_is_not_opened(tmp_path: Path) -> None:
     assert refused(perform(job("/dev/zero"))) == ("read", "not_a_file")
 
 
-def test_what_is_gone_or_loops(tmp_path: Path) -> None:
+def test_missing_files_and_loops_of_links(tmp_path: Path) -> None:
     (tmp_path / "dangling.md").symlink_to("nowhere.md")
     (tmp_path / "loop.md").symlink_to("loop.md")
     (tmp_path / "file").write_text("x")

@@ -1,4 +1,4 @@
-"""What a converter makes of a file, and a worker of one with other files in it."""
+"""Convert files in tests, including the files in them, as a worker does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def failure(data: bytes | str, name: str, limit: int = _LIMIT) -> ConversionFail
 
 
 class Unpacked(NamedTuple):
-    """`texts` and the reasons for what is `unread`, by path."""
+    """`texts`, and the reasons for `unread` files, by path."""
 
     texts: dict[str, str]
     unread: dict[str, str]

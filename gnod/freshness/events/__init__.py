@@ -1,6 +1,6 @@
-"""File system events: which paths below a folder have changed. A hint, never the truth.
+"""Receive file system events, which name the paths below a folder that have changed. They are only hints.
 
-    source     what every source offers, and what can go wrong
+    source     the interface and errors of all sources
     inotify    Linux
     portable   other systems
 
@@ -21,7 +21,7 @@ else:
 
 
 def open_source(root: str, on_events: OnEvents) -> EventSource:
-    """Return a source for a folder, whose path has no links. Raises NotWatchable."""
+    """Return a source for a folder. Its path must not contain links. Raises NotWatchable."""
     if mount := remote_mount(root, mounts()):
         raise NotWatchable(f"it is a network folder ({mount.kind} at {mount.point})")
     return NativeSource(root, on_events)

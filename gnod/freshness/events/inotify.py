@@ -1,7 +1,7 @@
-"""Events on Linux, with one inotify instance for each root: a limit or an overflow concerns one root only.
+"""Report events on Linux. Each root has its own inotify instance, so a limit or an overflow affects one root only.
 
-A watch has the path under which it was entered last. The walk that follows a move enters the folder again under its new
-path; until then its events name the old path, which only causes a needless check.
+A watch has the path under which the folder was last entered. The walk after a move enters the folder again under its
+new path. Until then, events of the folder name the old path, which only causes an unnecessary check.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MASK = (
     | flags.MOVE_SELF
     | flags.EXCL_UNLINK
 )
-_READ_BYTES = 64 * 1024  # some thousand events, read in a few milliseconds
+_READ_BYTES = 64 * 1024  # a few thousand events, read in a few milliseconds
 _LIMITS = {
     errno.ENOSPC: "the system's limit of watched folders is reached: `sysctl fs.inotify.max_user_watches` shows it,"
     " `sudo sysctl -w fs.inotify.max_user_watches=1048576` raises it",
@@ -38,7 +38,7 @@ _LIMITS = {
     " `sudo sysctl -w fs.inotify.max_user_instances=1024` raises it",
     errno.ENOMEM: "the system has no memory left for watching folders",
 }
-# The folder cannot be opened: the walk meets the same error and reports it.
+# Errors for a folder that cannot be opened. The walk gets the same error and reports it.
 _NOT_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EACCES, errno.ENAMETOOLONG, errno.ELOOP, errno.ESTALE})
 
 
@@ -76,9 +76,9 @@ class InotifySource:
                 return
             former = self._by_watch.get(watch, path)
             if former != path and self._by_path.get(former) == watch:
-                del self._by_path[former]  # it was moved
+                del self._by_path[former]  # the folder was moved
             if self._by_path.get(path, watch) != watch:
-                self._forget(self._by_path[path])  # something else had this path
+                self._forget(self._by_path[path])  # another folder had this path
             self._by_watch[watch] = path
             self._by_path[path] = watch
 

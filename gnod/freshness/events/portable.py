@@ -1,7 +1,7 @@
-"""Events through watchfiles, for systems without inotify: one watcher for all folders of an event loop.
+"""Report events on systems without inotify, through watchfiles: one watcher for all folders of an event loop.
 
-It watches whole trees. It does not report that events were lost, so a folder is compared after a large burst, and every
-few minutes. It is asked at the ticks of the other checks, which costs no thread and no wake-up of its own.
+The watcher covers whole trees. It does not report lost events, so gnod compares a folder with the index after a large
+burst and every few minutes. It is polled at the ticks of the other checks, so it needs no thread and no extra wake-ups.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from gnod.freshness.events.source import FileEvents, OnEvents
 from gnod.freshness.timings import PORTABLE_ACTIVE_S, PORTABLE_COMPLETE_FOR_S, PORTABLE_IDLE_STEP_S, PORTABLE_STEP_S
 from gnod.periodic_checks import next_tick
 
-# watchfiles may have lost others if it reports this many changes at once.
+# If watchfiles reports this many changes at once, it may have lost others.
 _LARGE_BURST = 1000
-# The times of watchfiles, in milliseconds, with which it returns at once.
+# With these times, in milliseconds, watchfiles returns at once.
 _AT_ONCE = {"debounce_ms": 1, "step_ms": 0, "timeout_ms": 1}
 
 
@@ -29,10 +29,10 @@ class PortableSource:
     complete_for_s = PORTABLE_COMPLETE_FOR_S
 
     def __init__(self, root: str, on_events: OnEvents) -> None:
-        """Watch a folder, whose path has no links, within a second."""
+        """Start to watch a folder within a second. Its path must not contain links."""
         self.fault: str | None = None
         self.root = root
-        # Its own spelling may be another one than that of the events, but it has as many parts.
+        # Events may spell the root differently, but with the same number of parts.
         self._inside = folded(root.rstrip("/") + "/")
         self._on_events = on_events
         self._watcher = _watchers.setdefault(asyncio.get_running_loop(), _Watcher())
@@ -48,7 +48,7 @@ class PortableSource:
         self._watcher.remove(self)
 
     def report(self, changed: Mapping[str, str], lost: str | None = None) -> None:
-        """Take the paths that have changed in all folders, by their folded forms."""
+        """Take the changed paths of all folders, with their folded forms as keys."""
         depth = self._inside.count("/")
         paths = frozenset(
             path.split("/", depth)[depth] for form, path in changed.items() if form.startswith(self._inside)
@@ -62,7 +62,7 @@ class PortableSource:
 
 
 class _Watcher:
-    """Works while there are sources."""
+    """The watcher of all sources. It runs while there is at least one source."""
 
     def __init__(self) -> None:
         self._sources: list[PortableSource] = []
@@ -99,12 +99,12 @@ class _Watcher:
                 self._renew()
 
     def _renew(self) -> None:
-        """Watch all folders that are there. If one appears later, another source is opened for it."""
+        """Watch all folders that exist. If a folder appears later, a new source is opened for it."""
         self._is_outdated = False
         roots = sorted({source.root for source in self._sources if os.path.isdir(source.root)})  # noqa: PTH112
         try:
             self._replace(RustNotify(roots, False, False, 0, True, True) if roots else None)
-        except FileNotFoundError:  # one was removed this moment
+        except FileNotFoundError:  # a folder was removed just now
             self._is_outdated = True
             return
         except (OSError, RuntimeError) as error:
@@ -113,10 +113,10 @@ class _Watcher:
             self._replace(None)
         began, self._new = self._new, []
         for source in began:
-            source.report({}, source.fault or "changes before this were not seen")
+            source.report({}, source.fault or "earlier changes may have been missed")
 
     def _replace(self, notify: RustNotify | None) -> None:
-        """Ask the new watcher from now on. Both watched for a moment, so that no event is lost."""
+        """Poll the new watcher from now on. Both watchers run for a moment, so that no event is lost."""
         former, self._notify = self._notify, notify
         self._report(former)
         if former:

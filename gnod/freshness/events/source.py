@@ -1,4 +1,4 @@
-"""What every source of file system events offers."""
+"""Define the interface of all sources of file system events."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import NamedTuple, Protocol
 
 
 class FileEvents(NamedTuple):
-    """`paths` that have changed, relative to the folder, with slashes. `lost`: why there may be others; None: these are
-    all. `written`: those that a program had open for writing and closed. Their content may have changed even if their
-    times did not: the kernel does not note every write through a memory map."""
+    """`paths`: paths that have changed, relative to the folder, with slashes. `lost`: why other paths may be missing;
+    None: the list is complete. `written`: paths of files that a program had open for writing and has closed. Their
+    content may have changed even if their times did not, because the kernel does not note every write through a memory
+    map."""
 
     paths: frozenset[str] = frozenset()
     lost: str | None = None
@@ -17,18 +18,18 @@ class FileEvents(NamedTuple):
 
 
 OnEvents = Callable[[FileEvents], None]
-"""Called in the event loop's thread."""
+"""The source calls this function in the event loop's thread."""
 
 
 class NotWatchable(Exception):
-    """Some or all events are missing. The text says why and what to do."""
+    """The system does not report some or all events. The message says why and what to do."""
 
 
 class EventSource(Protocol):
-    """Reports changes in the folders entered, from `enter` to `close`.
+    """Reports changes in all entered folders, from `enter` until `close`.
 
-    `fault`: why it no longer reports all changes, in words; a source with a fault cannot be used any more.
-    `complete_for_s`: compare the folder with the index after this time, because events may be lost without notice.
+    `fault`: a message that says why the source no longer reports all changes; a source with a fault is unusable.
+    `complete_for_s`: after this time, compare the folder with the index, because events may be lost without notice.
     """
 
     complete_for_s: float
@@ -38,9 +39,9 @@ class EventSource(Protocol):
 
     def enter(self, path: str, *, is_file: bool = False) -> None:
         """Watch a folder, relative to the root ("" is the root), or a file that has other names outside the watched
-        folders. Call it before the folder is listed, in any thread."""
+        folders. Call this before you list the folder. Any thread may call it."""
 
     def keep_only(self, paths: Set[str]) -> None:
-        """Forget what a complete walk did not enter."""
+        """Stop watching all other paths. `paths`: everything that a complete walk has entered."""
 
     def close(self) -> None: ...

@@ -1,1 +1,1 @@
-"""Source code: which languages are parsed, what a text defines, and chunks that follow the definitions."""
+"""Parse source code, find the definitions in it, and split it into chunks that follow the definitions."""

@@ -1,6 +1,6 @@
-"""The programming languages that are parsed, and how the names and kinds of definitions are found in their nodes.
+"""List the programming languages that gnod parses, and find the names and kinds of definitions in their nodes.
 
-A new language is one more entry, and its grammar in pyproject.toml.
+To add a language, add an entry here and its grammar to pyproject.toml.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _NAMES = frozenset(
 
 
 class FoundDefinition(NamedTuple):
-    """`owner`: the class of a method that is written outside of it."""
+    """`owner`: the class of a method that is written outside its class."""
 
     kind: str
     name: Node
@@ -27,11 +27,11 @@ class FoundDefinition(NamedTuple):
 
 
 Find = Callable[["Node"], FoundDefinition | None]
-"""Returns what a node defines; None if it defines nothing."""
+"""Returns the definition that a node makes; None if it makes none."""
 
 
 def _in_field(kind: str, field: str = "name", *, needs: str | None = None) -> Find:
-    """The name is in a field. `needs`: without this field, the node is only a mention."""
+    """Take the name from a field. `needs`: a node without this field only mentions the name."""
 
     def find(node: Node) -> FoundDefinition | None:
         name = node.child_by_field_name(field)
@@ -43,7 +43,7 @@ def _in_field(kind: str, field: str = "name", *, needs: str | None = None) -> Fi
 
 
 def _declared(kind: str) -> Find:
-    """The name is inside declarators, as in C: `int *(*name)(void)`."""
+    """Take the name from inside declarators, as in C: `int *(*name)(void)`."""
 
     def find(node: Node) -> FoundDefinition | None:
         inner: Node | None = node
@@ -59,7 +59,7 @@ def _declared(kind: str) -> Find:
 
 
 def _assigned(name_field: str, value_field: str) -> Find:
-    """A function or a class that is the value of something: `const name = () => …`."""
+    """Find a function or class that is assigned to a name: `const name = () => …`."""
 
     def find(node: Node) -> FoundDefinition | None:
         name, value = node.child_by_field_name(name_field), node.child_by_field_name(value_field)
@@ -73,7 +73,7 @@ def _assigned(name_field: str, value_field: str) -> Find:
 
 
 def _by_type(kinds: dict[str, str], other: str) -> Find:
-    """The kind depends on the type that is named, as in Go."""
+    """Choose the kind by the named type, as in Go."""
 
     def find(node: Node) -> FoundDefinition | None:
         name, of = node.child_by_field_name("name"), node.child_by_field_name("type")
@@ -83,7 +83,7 @@ def _by_type(kinds: dict[str, str], other: str) -> Find:
 
 
 def _method_of_receiver(node: Node) -> FoundDefinition | None:
-    """A method of Go: `func (s *Server) Start()`."""
+    """Find a method in Go: `func (s *Server) Start()`."""
     name, receiver = node.child_by_field_name("name"), node.child_by_field_name("receiver")
     if name is None:
         return None
@@ -91,7 +91,7 @@ def _method_of_receiver(node: Node) -> FoundDefinition | None:
 
 
 def _implementation(node: Node) -> FoundDefinition | None:
-    """Return the type for which Rust implements something."""
+    """Return the type of an `impl` block in Rust."""
     of = node.child_by_field_name("type")
     name = None if of is None else _innermost_type(of)
     return None if name is None else FoundDefinition("implementation", name)
@@ -112,11 +112,11 @@ def _innermost_type(node: Node) -> Node | None:
 
 
 class Language(NamedTuple):
-    """`name` is that of `text/x-…`. `extensions` and `file_names` are separated by spaces. `grammar`: the module and
-    the function that returns it. `definitions`: the nodes that define something, and how their names are found; `scope`
-    and `implementation` are kinds that only contain definitions. `leads`: nodes besides comments that are a part of the
-    definition below them. `docstrings`: strings that are statements are prose. `otherwise`: the language to try for a
-    text with errors."""
+    """`name`: the name after `text/x-` in the MIME type. Spaces separate `extensions` and `file_names`. `grammar`: the
+    module and function that return the grammar. `definitions`: types of nodes that define something, and the functions
+    that find the names; the kinds `scope` and `implementation` only contain definitions. `leads`: nodes other than
+    comments that are a part of the definition below them. `docstrings`: strings that are statements are prose.
+    `otherwise`: the language to try if the text has errors."""
 
     name: str
     extensions: str
@@ -233,5 +233,5 @@ _BY_EXTENSION = {extension: language for language in LANGUAGES for extension in 
 
 
 def by_path(path: str) -> Language | None:
-    """Return the language that the extension of a file says."""
+    """Return the language that the extension or name of a file indicates."""
     return _BY_EXTENSION.get(path.rpartition(".")[2].lower()) if "." in path else None

@@ -1,9 +1,9 @@
-"""What preparing a document needs to know of source code: its chunks, its definitions, its prose. Pure.
+"""Extract the chunks, definitions and prose of source code for the preparation of a document. Pure.
 
-Each function, class or method is in one chunk if it fits, with its comments above. A definition of more than a few
-lines is a chunk of its own; smaller ones, and the lines between definitions, are put together. A definition that does
-not fit is divided into the definitions inside it, and then between statements, by content as in
-`gnod.ingest.text.chunking`, so that an edit moves only the cuts around it.
+A function, class or method is in one chunk if it fits, with the comments above it. A definition of more than a few
+lines gets a separate chunk; smaller definitions and the lines between definitions share one. A definition that does not
+fit is split into its inner definitions, and then between statements, by content as in `gnod.ingest.text.chunking`, so
+that an edit moves only the cuts around it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from gnod.store.tables.records import StoredDefinition
 
 # A smaller definition shares its chunk with its neighbours.
 _OWN_CHUNK = 600
-# If there is less between two chunks, it becomes part of one of them.
+# Less text than this between two chunks becomes part of one of them.
 _FEW = 200
 _LINE = re.compile(r"\n")
-# Files with these names are named after their folder.
+# Modules in files with these names have the name of their folder.
 _OF_FOLDER = frozenset({"__init__", "index", "mod"})
 
 
 class SourceCode(NamedTuple):
-    """`identity`: what else than the text decides on the passages. `prose`: comments and docstrings."""
+    """`identity`: values besides the text that determine the passages. `prose`: comments and docstrings."""
 
     identity: str
     passages: list[ChunkText]
@@ -39,7 +39,8 @@ class SourceCode(NamedTuple):
 
 
 class _CodeBlock(NamedTuple):
-    """`text[start:end]`, which becomes one chunk or, if it does not fit, several. `is_run`: several small things."""
+    """`text[start:end]`, which becomes one chunk or, if it does not fit, several. `is_run`: it consists of small
+    definitions and other lines."""
 
     start: int
     end: int
@@ -55,7 +56,7 @@ class _Node(NamedTuple):
 
 
 def read(markdown: str, mime: str, relative_path: str) -> SourceCode | None:
-    """Return what a canonical text contains; None if it is not source code, or not treated as such."""
+    """Return the parts of a canonical text; None if it is not source code, or is not treated as such."""
     language = BY_MIME.get(mime)
     if language is None:
         return None
@@ -68,7 +69,7 @@ def read(markdown: str, mime: str, relative_path: str) -> SourceCode | None:
 
 
 def module_of(path: str) -> str:
-    """Return the name of a file as a module.
+    """Return the name of the module in a file.
 
     >>> module_of("src/net/backoff.py"), module_of("src/net/__init__.py")
     ('backoff', 'net')
@@ -101,8 +102,8 @@ def _records(text: str, definitions: Iterable[CodeDefinition]) -> list[StoredDef
 
 
 def _cut(text: str, module: str, structure: Structure) -> list[ChunkText]:
-    """Return the passages of a canonical text in order; they cover everything except white space. The heading of each
-    is the path of what it is in: `module > class > method`."""
+    """Return the passages of a canonical text in order; they cover everything except white space. The heading of a
+    passage is the path of its enclosing definition: `module > class > method`."""
     nodes = _tree(structure.definitions)
     whole = list(_whole(nodes))
     boundaries = _boundaries(text, whole, structure.statements)
@@ -155,7 +156,7 @@ def _boundaries(text: str, whole: Sequence[_Node], statements: Sequence[Sequence
 
 
 def _blocks(start: int, end: int, path: tuple[str, ...], nodes: Sequence[_Node]) -> Iterator[_CodeBlock]:
-    """Yield what `text[start:end]` consists of: definitions of some size, and runs of the rest."""
+    """Yield the blocks of `text[start:end]`: large definitions, and runs of everything else."""
     at = start
     for node in nodes:
         if node.end - node.start < _OWN_CHUNK:
@@ -173,7 +174,7 @@ def _blocks(start: int, end: int, path: tuple[str, ...], nodes: Sequence[_Node])
 
 
 def _joined(blocks: Sequence[_CodeBlock]) -> list[_CodeBlock]:
-    """Add runs of a few characters to the next block, or else to the previous one."""
+    """Add runs of a few characters to the next block, or otherwise to the previous one."""
     found: list[_CodeBlock] = []
     for block in reversed(blocks):
         behind = found[-1] if found else None

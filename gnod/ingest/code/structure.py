@@ -1,7 +1,7 @@
 """Find the definitions in source code: functions, classes, methods. Parses with tree-sitter. Pure.
 
-A text that does not look like source code written by people, or that has more errors than code, has no structure: it is
-treated as any other text. Time and size are bounded, whatever the text is (docs/adr/0046-code.md).
+A text has no structure, and is treated as any other text, if it does not look like source code written by people or has
+more errors than code. Time and size are bounded for every text (docs/adr/0046-code.md).
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ MAX_CHARACTERS = 500_000
 MAX_DEFINITIONS = 10_000
 MAX_DEPTH = 8
 MAX_NAME = 200
-# The limit is on processor time: the result must not change because the machine is busy.
+# The limit applies to CPU time, so that the result does not change on a busy machine.
 TIME_LIMIT_S = 2.0
-# Minified and generated files have longer lines, at most or on average.
+# Minified and generated files exceed these maximum and average lengths of lines.
 _LONGEST_LINE = 4000
 _AVERAGE_LINE = 160
 _MOST_ERRORS = 0.5
-# Shorter stretches are not cut, so their statements do not matter.
+# Shorter statements are not cut, so the statements inside them do not matter.
 _LONG_STATEMENT = 2000
 _MAX_STATEMENTS = 50_000
 _PROSE_CHARACTERS = 4000
@@ -48,14 +48,14 @@ _QUALIFIED = re.compile(r"~?\w+(?:::~?\w+)*")
 _TEMPLATE = re.compile(r"[ \t]*template\b[ \t]*<.*>[ \t]*$", re.MULTILINE)
 _SCOPES = frozenset({"scope", "implementation"})
 _WITH_METHODS = frozenset({"class", "struct", "interface", "trait", "enum", "module", "implementation"})
-# Within one line, only these contain definitions.
+# A node within one line can contain definitions only if its type has one of these endings.
 _OPEN = ("declaration", "statement")
 _STEPS = 256
 
 
 class CodeDefinition(NamedTuple):
-    """`text[start:end]`; from `lead` on with the comments and decorators above it. `path`: the names of what it is
-    in."""
+    """`text[start:end]`. The comments and decorators above it start at `lead`. `path`: the names of the enclosing
+    definitions."""
 
     lead: int
     start: int
@@ -66,13 +66,13 @@ class CodeDefinition(NamedTuple):
 
     @property
     def is_scope(self) -> bool:
-        """Tell whether it only contains definitions, as a namespace does."""
+        """Return whether it only contains definitions, like a namespace."""
         return self.kind in _SCOPES
 
 
 class Structure(NamedTuple):
-    """Definitions in order, outer ones first. `statements`: where those of long stretches begin, by depth. `prose`:
-    comments and docstrings, if there are enough to tell the language."""
+    """The definitions in order, with outer ones first. `statements`: the starts of the statements inside long nodes, by
+    depth. `prose`: comments and docstrings, if there is enough text to detect the language."""
 
     definitions: list[CodeDefinition]
     statements: list[list[int]]
@@ -80,7 +80,7 @@ class Structure(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """What a walk through the tree finds. `leads`: comments and other nodes that are a part of the definition below
+    """The results of a walk through the tree. `leads`: comments and other nodes that are a part of the definition below
     them."""
 
     definitions: list[tuple[Node, FoundDefinition]]
@@ -90,10 +90,11 @@ class _Nodes(NamedTuple):
 
 
 def structure(text: str, language: Language) -> Structure | None:
-    """Return the structure of a canonical text; None for one that is not to be treated as code."""
+    """Return the structure of a canonical text; None if it should not be treated as code."""
     if not _is_written_by_people(text):
         return None
-    # Use one byte for each character, so that places in bytes are places in the text. Names are read from the text.
+    # Use one byte for each character, so that offsets in bytes are also offsets in the text. Names are read from the
+    # text.
     source = _NOT_ASCII.sub("x", text).encode()
     deadline = time.process_time() + TIME_LIMIT_S
     found = _parsed(text, source, language, deadline)
@@ -110,7 +111,7 @@ def _is_written_by_people(text: str) -> bool:
 
 
 def _parsed(text: str, source: bytes, language: Language, deadline: float) -> tuple[Structure, int] | None:
-    """Return the structure, and how many characters are in errors; None if that takes too long."""
+    """Return the structure and the number of characters in errors; None if parsing takes too long."""
     tree = _parse(source, language.grammar, deadline)
     nodes = _walk(text, tree, language, deadline) if tree else None
     if tree is None or nodes is None:
@@ -137,7 +138,7 @@ def _parser(grammar: str) -> Parser:
 
 
 def _parse(source: bytes, grammar: str, deadline: float) -> Tree | None:
-    """Return the tree; None if that takes too long."""
+    """Return the tree; None if parsing takes too long."""
     steps = count()
     parser = _parser(grammar)
     parser.reset()  # the previous text may have taken too long
@@ -155,8 +156,8 @@ def _is_late(deadline: float) -> bool:
 
 
 def _walk(text: str, tree: Tree, language: Language, deadline: float) -> _Nodes | None:
-    """Return the nodes that matter; None if that takes too long. Without recursion, and not with a query of
-    tree-sitter, whose time grows with the square of the children of an error."""
+    """Return the relevant nodes; None if the walk takes too long. It does not use recursion or a query of tree-sitter,
+    whose time grows with the square of the number of children of an error."""
     found = _Nodes([], [], [], [])
     waiting = [tree.root_node]
     steps = 0
@@ -173,7 +174,7 @@ def _walk(text: str, tree: Tree, language: Language, deadline: float) -> _Nodes 
 
 
 def _note(node: Node, language: Language, found: _Nodes) -> bool:
-    """Add a node to what is found. Returns whether it can contain something."""
+    """Add a node to the results. Returns whether nodes inside it can be relevant."""
     type_ = node.type
     if find := language.definitions.get(type_):
         if (definition := find(node)) and len(found.definitions) < MAX_DEFINITIONS:
@@ -202,7 +203,7 @@ def _definition(text: str, node: Node, found: FoundDefinition, leads: Mapping[in
 
 
 def _names(text: str, node: Node | None) -> list[str]:
-    """Return a name, after those of the scopes that are written with it: `Server::start`."""
+    """Return the parts of a name: the scopes that are written before it, as in `Server::start`, and then the name."""
     name = text[node.start_byte : node.end_byte].strip("'\"") if node else ""
     if not name or len(name) > MAX_NAME or "\n" in name:
         return []
@@ -210,7 +211,7 @@ def _names(text: str, node: Node | None) -> list[str]:
 
 
 def _whole_lines(text: str, node: Node) -> tuple[int, int]:
-    """Return the range of a node with what is beside it in its lines, unless that is other code."""
+    """Return the range of a node, extended over the rest of its lines unless that is other code."""
     start, end = node.start_byte, node.end_byte
     line = text.rfind("\n", 0, start) + 1
     while line and _TEMPLATE.match(text, above := text.rfind("\n", 0, line - 1) + 1):
@@ -220,7 +221,7 @@ def _whole_lines(text: str, node: Node) -> tuple[int, int]:
 
 
 def _leads(text: str, nodes: Iterable[Node]) -> dict[int, int]:
-    """Return where comments and decorators begin that have lines of their own, by the end of their last line."""
+    """Return the starts of comments and decorators on separate lines, by the end of their last line."""
     found: dict[int, int] = {}
     for node in nodes:
         start = text.rfind("\n", 0, node.start_byte) + 1
@@ -231,14 +232,14 @@ def _leads(text: str, nodes: Iterable[Node]) -> dict[int, int]:
 
 
 def _with_leads(leads: Mapping[int, int], start: int) -> int:
-    """Return where the comments and decorators directly above a line begin."""
+    """Return the start of the comments and decorators directly above a line."""
     while start and (above := leads.get(start - 1)) is not None and above < start:
         start = above
     return start
 
 
 def _nested(definitions: Iterable[CodeDefinition]) -> list[CodeDefinition]:
-    """Complete the paths of definitions, which are in order. What is nested too deeply is left out."""
+    """Complete the paths of sorted definitions. Omit definitions that are nested too deeply."""
     found: list[CodeDefinition] = []
     around: list[CodeDefinition] = []
     for each in definitions:
@@ -256,7 +257,7 @@ def _nested(definitions: Iterable[CodeDefinition]) -> list[CodeDefinition]:
 
 
 def _errors(nodes: Iterable[Node], definitions: Iterable[CodeDefinition]) -> int:
-    """Return how many characters are in errors, without definitions in them."""
+    """Return the number of characters in errors, without the definitions inside the errors."""
     last = 0
     outermost: list[tuple[int, int]] = []
     for start, end in sorted((node.start_byte, node.end_byte) for node in nodes):
@@ -275,7 +276,8 @@ def _within(ranges: list[tuple[int, int]], definition: CodeDefinition) -> int:
 
 
 def _statements(text: str, tree: Tree) -> list[list[int]]:
-    """Return where the lines of statements begin, by depth: at each depth only those in what is too long above it."""
+    """Return the starts of the lines of statements, by depth. A level has only the children of nodes that are too long
+    in the level above."""
     levels: list[list[int]] = []
     long = [tree.root_node]
     seen = 0
@@ -291,7 +293,7 @@ def _statements(text: str, tree: Tree) -> list[list[int]]:
 
 
 def _prose(text: str, nodes: Iterable[Node]) -> str:
-    """Return the beginning of comments and docstrings without their signs and without legal notes."""
+    """Return the beginning of comments and docstrings without comment signs and legal notes."""
     parts: list[str] = []
     length = 0
     for node in sorted(nodes, key=lambda each: each.start_byte):

@@ -1,4 +1,4 @@
-"""The files of a collection: walking it, what is ignored, what a sync covers, what must be read again.
+"""Find the files of a collection: walk its folder, exclude ignored files, and decide which ones must be read again.
 
-Opens no file and knows no format.
+Must not open files or depend on formats.
 """

@@ -1,7 +1,8 @@
-"""Decide which paths of a collection are excluded: hidden ones, by its rules, `.gitignore` and `.gnoignore`.
+"""Decide which paths of a collection are excluded: hidden files, and matches of its rules, `.gitignore` and
+`.gnoignore`.
 
-Patterns are those of gitignore, through pathspec; paths are relative to the root, with slashes. Both are compared in
-Unicode NFC.
+Patterns have the syntax of gitignore, through pathspec. Paths are relative to the root, with slashes. Both are compared
+in Unicode NFC.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _FOLDERS_BELOW = re.compile(r"/\*\*/(?=\r?$)", re.MULTILINE)
 
 
 class _Pattern(NamedTuple):
-    """`regex` also matches what is below a folder that it matches: then, its group _BELOW is before the end."""
+    """`regex` also matches paths below a matching folder; its group _BELOW then ends before the end of the path."""
 
     regex: re.Pattern[str]
     include: bool
@@ -50,7 +51,8 @@ class _Pattern(NamedTuple):
 
 
 class IgnoreFile(NamedTuple):
-    """`base` is its folder with a final slash, "" at the root. `reason` says for people why it excludes a path."""
+    """`base`: the folder of the ignore file with a final slash, "" at the root. `reason`: a message that says why it
+    excludes a path."""
 
     base: str
     reason: str
@@ -59,7 +61,7 @@ class IgnoreFile(NamedTuple):
     def verdict(self, path: str) -> bool | None:
         """Return True to exclude, False to include again, None without a match. The path of a folder ends in a slash.
 
-        The folders above the path are not excluded: a pattern for one of them does not concern it."""
+        The caller has already checked the folders above the path, so a pattern for one of them does not count."""
         relative = normalize("NFC", path[len(self.base) :])
         for pattern in reversed(self.patterns):
             found = pattern.regex.search(relative)
@@ -69,11 +71,11 @@ class IgnoreFile(NamedTuple):
 
 
 def package_rules(root: str, base: str) -> list[IgnoreFile]:
-    """Return what excludes the parts of a package of macOS; nothing for a plain folder. `base` as in IgnoreFile."""
+    """Return rules that exclude the parts of a macOS package; none for a plain folder. `base`: as in IgnoreFile."""
     if not base or not (lines := packages.patterns(f"{root}/{base[:-1]}")):
         return []
     patterns = [pattern for line in lines for pattern in _compiled(line)]
-    return [IgnoreFile(base, f"{base[:-1]} is a package of macOS, and this part of it has no text to index", patterns)]
+    return [IgnoreFile(base, f"{base[:-1]} is a macOS package, and this part of it has no text to index", patterns)]
 
 
 class IgnoreFiles:
@@ -93,7 +95,7 @@ class IgnoreFiles:
     def _patterns(self, path: str) -> list[_Pattern] | None:
         try:
             stat = os.stat(path)  # noqa: PTH116
-            if is_dataless(stat) and path in self._known:  # to read it would download it
+            if is_dataless(stat) and path in self._known:  # reading it would download it
                 return self._known[path][1]
             key = (stat.st_size, stat.st_mtime_ns, stat.st_ino)
             if path not in self._known or self._known[path][0] != key:
@@ -106,7 +108,7 @@ class IgnoreFiles:
 
 
 def _read(data: bytes) -> list[_Pattern]:
-    """Return the patterns as git reads them. Windows writes byte order marks, and UTF-16, which git would not read."""
+    """Return the patterns as git reads them, but also accept what Windows writes: byte order marks and UTF-16."""
     encoding = "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"
     text = _CLASS.sub(
         lambda found: _CLASSES.get(found[1], found[0]), normalize("NFC", data.decode(encoding, "replace"))
@@ -116,7 +118,7 @@ def _read(data: bytes) -> list[_Pattern]:
 
 
 def _compiled(line: str) -> list[_Pattern]:
-    """Return the pattern of a line, if it is one. Another line must not void the others."""
+    """Return the pattern of a line, if it is valid. An invalid line must not void the others."""
     try:
         patterns = GitIgnoreSpec.from_lines([line]).patterns if line != "!" else []
     except ValueError:
@@ -128,13 +130,13 @@ def _compiled(line: str) -> list[_Pattern]:
     ]
 
 
-HIDDEN = "it is hidden, and its collection leaves hidden files out (`hidden: true` in index.yml includes them)"
+HIDDEN = "it is hidden, and its collection excludes hidden files (`hidden: true` in index.yml includes them)"
 
-APPLE_DOUBLE = "macOS keeps in it what other file systems cannot keep of another file"
+APPLE_DOUBLE = "macOS stores attributes of another file in it, because this file system cannot store them"
 
 
 def is_hidden(path: str) -> bool:
-    """Tell whether a file, or a folder above it, is hidden. A placeholder of iCloud stands for a file that is not."""
+    """Return whether a file, or a folder above it, is hidden. An iCloud placeholder represents a file that is not."""
     return (path.startswith(".") or "/." in path) and any(map(_is_hidden_name, path.split("/")))
 
 
@@ -142,7 +144,7 @@ def _is_hidden_name(name: str) -> bool:
     return name.startswith(".") and (stands_for(name) or name).startswith(".")
 
 
-# A pattern that is a plain name.
+# This matches a pattern that is a plain name.
 _NAME = re.compile(r"\.?\w[\w.-]*", re.ASCII)
 
 
@@ -153,7 +155,7 @@ class Rules:
         pattern = normalize("NFC", collection.pattern)
         exclude = [normalize("NFC", line) for line in collection.exclude]
         self._leaves_hidden_out = not collection.hidden
-        # Most patterns are plain names, which a set looks up much faster. With "!" the order matters.
+        # Most patterns are plain names, which are looked up much faster in a set. With "!" the order matters.
         names = {line for line in exclude if _NAME.fullmatch(line)}
         self._names = frozenset() if any(line.startswith("!") for line in exclude) else frozenset(names)
         patterns = [line for line in exclude if line not in self._names]
@@ -163,7 +165,7 @@ class Rules:
         self._pattern_text = pattern
 
     def reason_against_folder(self, path: str, ignores: list[IgnoreFile]) -> str | None:
-        """Return why a folder is not entered, or None."""
+        """Return why the walk does not enter a folder, or None."""
         return self._excluded(path + "/", ignores)
 
     def reason_against_file(self, path: str, ignores: list[IgnoreFile]) -> str | None:
@@ -171,7 +173,7 @@ class Rules:
             return reason
         composed = normalize("NFC", path)
         if self._include and not composed.lower().endswith(self._include):
-            return f"its extension is not among the collection's: {', '.join(self._include)}"
+            return f"the collection includes only files with these extensions: {', '.join(self._include)}"
         if self._pattern and not self._pattern.matches(composed):
             return f"it does not match the collection's pattern {self._pattern_text}"
         return None

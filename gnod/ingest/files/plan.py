@@ -1,4 +1,4 @@
-"""Compare the disk with the index: what must be read, what must be removed. Pure."""
+"""Compare the disk with the index to find the files to read and the documents to remove. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 from gnod.store.tables.failures import FailedFile
 from gnod.store.tables.records import FileStat
 
-# Failures that may be temporary are tried again, at most this often.
+# Files with failures that may be temporary are tried again after this time, up to this number of times.
 RETRY_AFTER_S = 3600.0
 MAX_TIMED_RETRIES = 5
 _RETRY_ALWAYS = frozenset({"unreadable", "unstable", "vanished"})
@@ -18,8 +18,8 @@ _RETRY_LATER = frozenset({"timeout", "crashed", "memory"})
 
 
 class ReadingPlan(NamedTuple):
-    """Paths relative to the root. `read`: new or changed files, small ones first, so that most are searchable early;
-    `files`: their stats. `remove`: documents without a file. `recovered`: failures without a file."""
+    """Paths relative to the root. `read`: new or changed files, with small ones first, so that most are searchable
+    early; `files`: their stats. `remove`: documents whose file is gone. `recovered`: failures whose file is gone."""
 
     read: list[str]
     files: Mapping[str, FileStat]
@@ -30,11 +30,11 @@ class ReadingPlan(NamedTuple):
 @dataclass
 class FolderComparison:
     """The differences between index and folder, in the parts compared so far. There may be a million unchanged files,
-    so only their number is kept: `seen` counts all files, `unchanged` those of documents, `failing` those that failed,
-    by their kinds of failure. `again`: how many of `read` are unchanged and failed before.
+    so they are only counted: `seen` counts all files, `unchanged` counts files of documents, `failing` counts failed
+    files by kind of failure. `again`: how many files in `read` are unchanged and failed before.
 
-    `is_steady`: a file that does not change keeps its inode and its change time; otherwise only size and time of
-    modification are compared.
+    `is_steady`: an unchanged file keeps its inode and change time; otherwise only size and time of modification are
+    compared.
     """
 
     is_steady: bool = True
@@ -54,14 +54,14 @@ class FolderComparison:
         now: float,
         written: Collection[str] = (),
     ) -> None:
-        """Compare the files of a part with what is `known` of it: the indexed files, of which one may come twice, and
-        those that failed. `written`: paths to read even if they look unchanged."""
+        """Compare the files of a part with the indexed files (`known`, which may have duplicates) and the failed ones.
+        `written`: paths to read even if they look unchanged."""
         left = dict(files)
-        # A file that has several names was written under one of them.
+        # A file with several names was written under one of them.
         inodes = {files[path].inode for path in written if path in files}
         for path, stat in known:
             found = left.get(path)
-            # Compare them here first, without calls, because there may be a million.
+            # Compare the stats here first, without a call, because there may be a million files.
             if found and (stat == found or self._is_unchanged(stat, found)) and found.inode not in inodes:
                 del left[path]
             elif path not in files:
@@ -82,9 +82,10 @@ class FolderComparison:
         return known == found if self.is_steady else known.looks_like(found)
 
     def plan(self, unreadable: Collection[str], undecodable: Collection[str]) -> ReadingPlan:
-        """Return what to do. What is in `unreadable` folders is not known, so it stays; as do `undecodable` names."""
-        # Files of about the same size are ordered by path, as in the index: otherwise each transaction would change
-        # most pages of a large index.
+        """Return what to do. Documents in `unreadable` folders and with `undecodable` names stay, because the state of
+        their files is unknown."""
+        # Sort files of about the same size by path, as in the index: otherwise each transaction would change most pages
+        # of a large index.
         read = sorted(self.read, key=lambda path: (self.read[path].size.bit_length(), path))
         remove = [path for path in self._gone if not _is_below(path, unreadable)]
         is_there = {*unreadable, *undecodable}.__contains__

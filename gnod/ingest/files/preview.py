@@ -1,5 +1,4 @@
-"""What a folder would give as a collection: its subfolders to choose from, and its files by kind. Opens no file but
-ignore files."""
+"""Preview a folder as a collection: list its subfolders, and count its files by kind. Opens only ignore files."""
 
 from __future__ import annotations
 
@@ -15,13 +14,13 @@ from gnod.ingest.files.ignore import IgnoreFiles
 from gnod.ingest.files.scope import is_text
 from gnod.ingest.files.walk import Walk
 
-# Files to walk before the clock is asked again.
+# Check the clock after this many files.
 _PART_FILES = 20
 
 
 class FolderPreview(NamedTuple):
-    """`kinds`: files by the kind that their names say, and by whether gnod reads such files. `excluded`: files that the
-    rules leave out. `is_complete`: false if the time was up, so there are more."""
+    """`kinds`: number of files by the kind that their names indicate, and by whether gnod reads this kind. `excluded`:
+    number of files that the rules exclude. `is_complete`: false if the time was up before all files were counted."""
 
     kinds: Counter[tuple[str, bool]]
     excluded: int
@@ -29,8 +28,8 @@ class FolderPreview(NamedTuple):
 
 
 def subfolders(path: str, most: int) -> tuple[list[str], bool]:
-    """Return the names of the folders in a folder, at most `most`, and whether these are all. Hidden folders and links
-    are left out, because a collection does not enter them. Raises OSError."""
+    """Return at most `most` names of folders in a folder, and whether these are all. Hidden folders and links are
+    omitted, because a collection does not enter them. Raises OSError."""
     with os.scandir(path) as entries:
         names = nsmallest(
             most + 1,
@@ -64,12 +63,12 @@ class _TimeIsUp(Exception): ...
 
 
 def _kind(path: str) -> tuple[str, bool]:
-    """Return what the name of a file says about it, and whether such files are read."""
-    # The registry knows all converters, which the daemon needs for nothing else.
+    """Return the kind of file that a name indicates, and whether gnod reads such files."""
+    # The registry imports all converters, which the daemon does not need otherwise.
     from gnod.ingest.formats.registry import REGISTRY
 
     extension = PurePosixPath(path).suffix.lstrip(".").lower()
     converter = REGISTRY.by_extension(extension) or REGISTRY.by_file_name(path)
     if converter is None:
-        return "other files", True  # text, as a rule: their content decides
+        return "other files", True  # mostly text; their content decides
     return converter.label.removeprefix("an ").removeprefix("a "), converter.read is not None

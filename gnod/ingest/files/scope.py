@@ -1,4 +1,4 @@
-"""The part of a collection that a sync covers. Pure."""
+"""Describe the part of a collection that a sync covers. Pure."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import NamedTuple
 from gnod.ingest import packages
 from gnod.ingest.files.ignore import IGNORE_FILES
 
-# A path costs some lookups, and a walked file ten microseconds: for more paths, a whole walk is as fast.
+# A path needs a few lookups, and a walked file ten microseconds. For more paths than this, a full walk is as fast.
 _MAX_PATHS = 2000
 
 
 class Scope(NamedTuple):
-    """`paths` of files, and of folders with everything below, relative to the root; they may be gone. None of them lies
-    below another. None: the whole collection. `written`: files to be read even if they look unchanged."""
+    """`paths`: paths of files, and of folders with everything below them, relative to the root. They may no longer
+    exist, and none is below another. None: the whole collection. `written`: files to read even if they look
+    unchanged."""
 
     paths: frozenset[str] | None
     written: frozenset[str] = frozenset()
@@ -25,7 +26,7 @@ class Scope(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return the least number of paths that may differ. For a whole collection it is 1."""
+        """Return the number of paths that may differ; 1 for a whole collection."""
         return 1 if self.paths is None else len(self.paths)
 
     def repeats(self, earlier: Scope) -> bool:
@@ -45,7 +46,7 @@ NOTHING = Scope(frozenset())
 
 
 def of_paths(paths: Iterable[str], written: frozenset[str] = frozenset()) -> Scope:
-    """Return the scope of changed paths. A changed ignore file concerns its whole folder."""
+    """Return the scope of changed paths. A changed ignore file affects its whole folder."""
     concerned = {_concerned(path) for path in paths}
     if "" in concerned or len(concerned) > _MAX_PATHS:
         return Scope(None, _few(written))
@@ -53,7 +54,7 @@ def of_paths(paths: Iterable[str], written: frozenset[str] = frozenset()) -> Sco
 
 
 def _few(written: frozenset[str]) -> frozenset[str]:
-    """Return none of very many: while a million files are copied, their names must not fill the memory."""
+    """Return the set, or an empty one if it is very large: the names of a million copied files must not fill RAM."""
     return written if len(written) <= _MAX_PATHS else frozenset()
 
 
@@ -76,7 +77,7 @@ def _has_one_above(path: str, paths: set[str]) -> bool:
 
 
 def is_text(path: str) -> bool:
-    """Tell whether a path can be stored: names on disk are bytes, not always valid text."""
+    """Return whether a path can be stored: names on disk are bytes, which are not always valid text."""
     try:
         path.encode()
     except UnicodeEncodeError:

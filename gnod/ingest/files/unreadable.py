@@ -1,8 +1,8 @@
-"""Why a file cannot be read, in words for its owner: it is in a cloud folder and only its name is here, so that to read
-it would download it, or the system refuses.
+"""Explain to users why a file cannot be read: the system refuses, or a cloud folder has only its name on this machine,
+so that reading would download it.
 
-No function opens a file. On macOS, the system also refuses to download what this process reads (`refuse_downloads`):
-reading fails with EDEADLK.
+No function opens a file. On macOS, this process also tells the system not to download files that it reads
+(`refuse_downloads`); such reads fail with EDEADLK.
 """
 
 from __future__ import annotations
@@ -14,21 +14,22 @@ import re
 import sys
 from collections.abc import Callable
 
-# The files that stand for others, by their names: iCloud before macOS 14; Nextcloud, ownCloud and odrive on Linux.
+# Names of placeholder files: iCloud before macOS 14; Nextcloud, ownCloud and odrive on Linux.
 _STANDS_FOR = re.compile(r"\.(?P<icloud>.+)\.icloud|(?P<other>.+)\.(?:nextcloud|owncloud|cloudf?)")
 _LARGEST = 4096  # bytes
-# SF_DATALESS of macOS: iCloud, OneDrive, Dropbox and others keep the size of a file, but not its content.
+# SF_DATALESS of macOS: iCloud, OneDrive, Dropbox and others store the size of a file, but not its content.
 _DATALESS = 0x40000000
-# OneDrive's file system for Linux (onedriver) notes the state of each file.
+# OneDrive's file system for Linux (onedriver) stores the state of each file in this attribute.
 _ONEDRIVER = "user.onedriver.status"
-# Attributes of Windows: the content is recalled when a file is opened, or read.
+# Windows attributes of files whose content is downloaded when they are opened or read.
 _NTFS = "system.ntfs_attrib_be"
 _OFFLINE = 0x1000 | 0x40000 | 0x400000
 
-# Of sys/resource.h of macOS: IOPOL_TYPE_VFS_MATERIALIZE_DATALESS_FILES, IOPOL_SCOPE_PROCESS, and ..._OFF.
+# From sys/resource.h of macOS: IOPOL_TYPE_VFS_MATERIALIZE_DATALESS_FILES, IOPOL_SCOPE_PROCESS, and ..._OFF.
 _POLICY = (3, 0, 1)
 NOT_HERE = "in a cloud folder and not downloaded"
-# Privacy & Security > Files and Folders of macOS has these, below the home folder; Full Disk Access has the rest.
+# macOS lists these folders of the home folder in Privacy & Security > Files and Folders. Full Disk Access covers the
+# rest.
 _LISTED = ("Desktop", "Documents", "Downloads")
 _VOLUMES = "/Volumes"
 
@@ -36,7 +37,7 @@ _attribute: Callable[[str, str], bytes] | None = getattr(os, "getxattr", None)
 
 
 def not_downloaded(path: str, found: os.stat_result) -> str | None:
-    """Return where the content of a file is; None if it is on this machine."""
+    """Return a sentence that says where the content of a file is; None if it is on this machine."""
     name = stands_for(os.path.basename(path))  # noqa: PTH119
     if name and found.st_size <= _LARGEST:
         return f"{name} is {NOT_HERE}."
@@ -46,18 +47,18 @@ def not_downloaded(path: str, found: os.stat_result) -> str | None:
 
 
 def stands_for(name: str) -> str | None:
-    """Return the name of the file that a file with this name stands for, if it does."""
+    """Return the name of the file that a placeholder with this name represents; None if it is not a placeholder."""
     found = _STANDS_FOR.fullmatch(name)
     return (found["icloud"] or found["other"]) if found else None
 
 
 def is_dataless(found: os.stat_result) -> bool:
-    """Tell whether macOS would fetch the content of a file, or the names in a folder."""
+    """Return whether macOS would download the content of a file, or the names in a folder."""
     return bool(getattr(found, "st_flags", 0) & _DATALESS)
 
 
 def refuse_downloads() -> None:
-    """Let no read of this process download a file. Its children inherit that."""
+    """Prevent downloads by reads of this process. Child processes inherit this."""
     if sys.platform == "darwin":
         import ctypes
 
@@ -65,14 +66,14 @@ def refuse_downloads() -> None:
 
 
 def why_refused(error: OSError, platform: str = sys.platform) -> str:
-    """Return why the system does not list a folder or read a file. What the modes of a file forbid is EACCES; macOS
-    says EPERM where its privacy settings keep programs out."""
+    """Return why the system does not list a folder or read a file. Permissions of the file cause EACCES; the privacy
+    settings of macOS cause EPERM."""
     if platform == "darwin" and error.errno == errno.EPERM:
         return (
             f"macOS does not allow it. Allow it in System Settings > Privacy & Security > {_pane(error.filename)}, "
             f"for the terminal that started gnod; if gnod is a service, for {os.path.realpath(sys.executable)}"
         )
-    return error.strerror or "the system refuses it"
+    return error.strerror or "the system refuses access"
 
 
 def _of_attributes(path: str) -> bool:
@@ -88,7 +89,7 @@ def _read(path: str, name: str) -> bytes:
 
 
 def _pane(name: str | bytes | int | None) -> str:
-    """Return where the settings have the permission for a path."""
+    """Return the pane of the settings that has the permission for a path."""
     path = os.fsdecode(name) if isinstance(name, str | bytes) else ""
     home = os.path.expanduser("~")  # noqa: PTH111
     listed = (_VOLUMES, *(f"{home}/{folder}" for folder in _LISTED))

@@ -1,7 +1,7 @@
 """List the files of a collection, or of a part of it: names and stats, without opening a file.
 
-Symbolic links to folders are not followed, links to files only inside the root; pipes, sockets and devices are
-excluded.
+The walk does not follow symbolic links to folders, and follows links to files only inside the root. Pipes, sockets and
+devices are excluded.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from gnod.ingest.files.scope import WHOLE, Scope, is_text, of_paths
 from gnod.ingest.files.unreadable import NOT_HERE, is_dataless, why_refused
 from gnod.store.tables.records import Between, FileStat
 
-# Watch at most this many links to files, symbolic or hard, one by one. The next whole walk finds changes of the others.
+# Watch at most this many symbolic or hard links to files individually. The next full walk finds changes of the others.
 _MAX_LINKS = 500
 _IS_MAC = sys.platform == "darwin"
-# A million files at once would take 300 MB.
+# A million files in one part would take 300 MB.
 _PART_FILES = 5000
 
 
 class Enter(Protocol):
-    """Called with each folder, relative to the root ("" is the root), before it is listed, and with links to files: the
-    watch reports later changes."""
+    """The walk calls this with every folder, relative to the root ("" is the root), before it lists the folder, and
+    with links to files, so that the watch reports later changes."""
 
     def __call__(self, path: str, *, is_file: bool = False) -> None: ...
 
@@ -40,13 +40,13 @@ def enter_nothing(path: str, *, is_file: bool = False) -> None:
     del path, is_file
 
 
-# A folder, relative to the root, with a slash at the end, and the ignore files above it.
+# A folder, relative to the root with a final slash, and the ignore files above it.
 _Folder = tuple[str, list[IgnoreFile]]
 
 
 class WalkedPart(NamedTuple):
-    """Some files of a walk: path relative to the root, to stat. They are all the files that there are in `under`: paths
-    with everything below them, or a range of paths."""
+    """Some files of a walk, as stats by path relative to the root. They are all files in `under`: paths with everything
+    below them, or a range of paths."""
 
     files: dict[str, FileStat]
     under: Collection[str] | Between
@@ -67,7 +67,7 @@ def root_problem(root: str) -> str | None:
             return None
     except FileNotFoundError:
         if os.path.lexists(other := real_path(root)):
-            return f"the folder {root} does not exist, but one whose letters are composed otherwise: write {other}"
+            return f"the folder {root} does not exist, but the same name in another Unicode form does: write {other}"
         return f"the folder {root} does not exist (is its drive mounted?)"
     except NotADirectoryError:
         return f"{root} is not a folder"
@@ -76,7 +76,7 @@ def root_problem(root: str) -> str | None:
 
 
 def folder_problem(root: str) -> str | None:
-    """Return what `root_problem` does, in a thread that must not wait for a network drive."""
+    """Like `root_problem`, for a thread that must not wait for a network drive."""
     return root_problem(root) if answers(root) else f"{root} does not answer (is its server reachable?)"
 
 
@@ -95,10 +95,10 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
         ignores += package_rules(root, base)
         if depth < len(parts) - 1:
             if full.is_symlink():
-                return f"{current} is a symbolic link to a folder, which is not followed"
+                return f"{current} is a symbolic link to a folder, and gnod does not follow such links"
             reason = rules.reason_against_folder(current, ignores)
             if reason:
-                return f"the folder {current} is left out: {reason}"
+                return f"the folder {current} is excluded: {reason}"
         elif full.is_dir():
             return "it is a folder"
         elif full.is_symlink() and not _stays_inside(os.path.realpath(root), str(full)):
@@ -111,11 +111,12 @@ def why_not_listed(collection: CollectionConfig, path: str, ignore_files: Ignore
 
 
 class Walk:
-    """One walk. `excluded` counts excluded files, `hidden` the files and folders among them that are hidden.
+    """One walk. `excluded` counts excluded files; `hidden` counts the hidden files and folders among them.
     `unreadable`: folders that could not be listed ("" is the root), with the reason; `undecodable`: names that are not
-    text, in a printable form: what they contain is unknown. `folders` were entered. `files`: those of `walk`.
-    `links`: files with other names, symbolic or hard, under which they may change, and symbolic links whose target does
-    not exist yet. `written`: the files that were written, spelled as their folders list them."""
+    valid text, in a printable form; the content of such folders is unknown. `folders`: all entered folders. `files`:
+    the result of `walk`. `links`: files that may change under another name, through symbolic or hard links, and
+    symbolic links whose target does not exist yet. `written`: the files that were written, spelled as their folders
+    list them."""
 
     def __init__(
         self,
@@ -127,7 +128,7 @@ class Walk:
         self._name = collection.name
         self._path = collection.path
         self._root = collection.path.rstrip("/") or "/"
-        self._real_root = ""  # before the walk begins, in the thread that may wait for a drive
+        self._real_root = ""  # the walk sets it, in the thread that may wait for a drive
         self._rules = Rules(collection)
         self._ignore_files = ignore_files if collection.gitignore else None
         self._scope = scope
@@ -145,9 +146,9 @@ class Walk:
         self.written: Set[str] = frozenset()
 
     def parts(self, most: int = _PART_FILES) -> Iterator[WalkedPart]:
-        """Walk, and yield what should be indexed. A whole folder comes in parts of `most` files, in the order of paths
-        by code points, so that no caller must keep all its files. Raises RootUnavailable when the root cannot be
-        listed; then what was yielded means nothing: missing files may be on a drive that was just unmounted."""
+        """Walk, and yield the files to index. A whole folder comes in parts of `most` files, sorted by the code points
+        of their paths, so that no caller must hold all files. Raises RootUnavailable when the root cannot be listed;
+        discard the parts in this case, because missing files may be on a drive that was just unmounted."""
         reason = root_problem(self._path)
         if reason:
             raise RootUnavailable(reason, {"collection": self._name})
@@ -157,7 +158,7 @@ class Walk:
         self.written = set(map(self._spellings.of, self._scope.written))
         yield from self._whole() if self._scope.paths is None else self._of_scope(self._scope.paths)
         if before is None or identity(self._path) != before:
-            reason = f"the folder {self._path} was moved or unmounted while it was walked"
+            reason = f"the folder {self._path} was moved or unmounted during the walk"
             raise RootUnavailable(reason, {"collection": self._name})
 
     def _whole(self) -> Iterator[WalkedPart]:
@@ -181,8 +182,8 @@ class Walk:
         yield WalkedPart(self._files, paths | listed)
 
     def _below(self, folder: _Folder) -> Iterator[None]:
-        """Add the files in a folder and below it. Yields whenever there are enough for a part."""
-        # Use a list instead of recursion: trees may be deeper than Python's stack.
+        """Add the files in a folder and below it. Yields whenever a part is full."""
+        # Use a list instead of recursion, because trees may be deeper than Python's stack.
         opened = [self._folder(*folder)]
         while opened:
             try:
@@ -196,7 +197,7 @@ class Walk:
                 yield
 
     def _begin(self, path: str, parents: _Parents) -> Iterator[_Folder]:
-        """Add a file, or yield a folder to walk. Missing paths, and paths in excluded folders, are left out."""
+        """Add a file, or yield a folder to walk. Missing paths, and paths in excluded folders, are ignored."""
         parent = path.rpartition("/")[0]
         ignores = parents.ignores_in(parent)
         if ignores is None:
@@ -215,7 +216,7 @@ class Walk:
             yield path + "/", ignores
 
     def _folder(self, base: str, ignores: list[IgnoreFile]) -> Iterator[_Folder | None]:
-        """Add the files in a folder. Yields the folders in it in their places, and None when a part is full."""
+        """Add the files in a folder. Yields its subfolders in sorted order, and None when a part is full."""
         self._enter(base.rstrip("/"))
         try:
             if _IS_MAC and is_dataless(os.lstat(f"{self._root}/{base}")):
@@ -224,7 +225,7 @@ class Walk:
             with os.scandir(f"{self._root}/{base}") as scan:
                 entries = list(scan)
         except (FileNotFoundError, NotADirectoryError):
-            return  # it was removed meanwhile
+            return  # the folder was removed in the meantime
         except OSError as error:
             self.unreadable[base.rstrip("/")] = why_refused(error)
             return
@@ -254,7 +255,7 @@ class Walk:
                 self._enter(path, is_file=True)
                 self.links.add(path)
                 stat = self._stat(os.fspath(file), is_link=is_link)
-        except OSError:  # it was removed meanwhile, or is a link whose target does not exist yet
+        except OSError:  # the file was removed in the meantime, or is a link whose target does not exist yet
             if is_link and len(self.links) < _MAX_LINKS:
                 self.links.add(path)
             return
@@ -277,7 +278,7 @@ class Walk:
 
 
 def _place(entry: os.DirEntry[str]) -> str:
-    """Return what sorts an entry among the paths beside it and below it: `a-b` comes before `a/b`."""
+    """Return the sort key of an entry among its neighbours and the paths below them: `a-b` comes before `a/b`."""
     return f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name
 
 
@@ -292,7 +293,7 @@ class _Parents:
         self._known: dict[str, list[IgnoreFile] | None] = {"": self._own_ignores("", [])}
 
     def ignores_in(self, folder: str) -> list[IgnoreFile] | None:
-        """Return the ignore files that apply in a folder; None where it is excluded."""
+        """Return the ignore files that apply in a folder; None if the folder is excluded."""
         way = []  # use a list instead of recursion, as in the walk
         while folder not in self._known:
             way.append(folder)

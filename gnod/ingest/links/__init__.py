@@ -1,1 +1,1 @@
-"""The links in a document, one module for each syntax; `extraction` chooses the modules. Pure."""
+"""Find the links in a document. Each syntax has a module, and `extraction` chooses the modules. Pure."""

@@ -1,4 +1,4 @@
-"""Links of AsciiDoc, from its source text: `link:`, `xref:`, `<<…>>`, `include::`, `image:` and addresses."""
+"""Find the links in AsciiDoc source text: `link:`, `xref:`, `<<…>>`, `include::`, `image:` and addresses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def find(text: str) -> Iterator[WrittenLink]:
 
 
 def _not_text(text: str) -> Iterator[tuple[int, int]]:
-    """Yield comments and the blocks of code between two equal lines. An include inside code is also a link."""
+    """Yield the ranges of comments and of blocks of code between two equal lines, without includes in the code."""
     opened: re.Match[str] | None = None
     for match in _LINE.finditer(text):
         fence = match["fence"]
@@ -57,7 +57,7 @@ def _macros(text: str) -> Iterator[WrittenLink]:
         target, place = match[group].strip(), match.start(group)
         if " " in target and name not in _SPACES_IN_TARGET:
             continue
-        if "{" in target:  # it has an attribute, whose value only the processor can tell
+        if "{" in target:  # only the processor knows the value of this attribute
             continue
         kind = {"link": "asciidoc", "xref": "reference"}.get(name, "include" if name == "include" else "image")
         if name == "xref":
@@ -73,8 +73,8 @@ def _cross_references(text: str) -> Iterator[WrittenLink]:
 
 
 def _reference(span: tuple[int, int], target: str, place: int, addressing: Addressing = "file") -> WrittenLink:
-    """Read a target. Without an extension and `#`, it is a place in the same file. Before `#`, the extension may be
-    left out."""
+    """Read a target. Without an extension and `#`, it is a place in the same file. The extension before `#` is
+    optional."""
     path, sharp, heading = target.partition("#")
     if not sharp and not _EXTENSION.search(path):
         return WrittenLink(*span, "reference", f"#{path}", "file")

@@ -1,6 +1,6 @@
-"""The links of a document, and the names of places in it: chooses the syntax by the format, and finds the lines.
+"""Extract the links of a document and the names of places in it: choose the syntax by the format, and find the lines.
 
-Most workers never see most syntaxes, so their modules are imported when they are needed.
+Modules of rare syntaxes are imported when they are needed, because most workers never use them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _WITHOUT_LINKS = ("text/x-", "application/json", "application/yaml", "applicatio
 def extract(
     text: str, source: str | None, *, mime: str, path: str, head: Frontmatter, structure: Outline, lost: LineMap
 ) -> tuple[list[Link], list[str]]:
-    """Return the links of a document, and the names of places in it (see `link_names`). `text` is canonical; `source`:
-    what it was translated from, line by line, with `lost` as its line map."""
+    """Return the links of a document, and the names of places in it (see `link_names`). `text`: the canonical text;
+    `source`: the text from which it was translated line by line, with the line map `lost`."""
     if source is not None and mime in SOURCES:
         found, labels = found_in_source(source, mime)
         return _located_in_source(text, _links(found, path), source, lost), labels
@@ -64,7 +64,7 @@ def found_in_text(text: str, mime: str, head: Frontmatter, structure: Outline) -
 
 
 def _links(found: Iterator[WrittenLink], path: str) -> list[tuple[WrittenLink, LinkTarget]]:
-    """Return the links in the order of their places."""
+    """Return the links with their targets, sorted by position."""
     links = [(each, target) for each in islice(found, MOST_LINKS) if (target := target_of(each, path))]
     return sorted(links, key=itemgetter(0))
 
@@ -82,7 +82,7 @@ def _located(text: str, links: list[tuple[WrittenLink, LinkTarget]], lost: LineM
 def _located_in_source(
     text: str, links: list[tuple[WrittenLink, LinkTarget]], source: str, lost: LineMap
 ) -> list[Link]:
-    """Return the links with the ranges of their lines in the canonical text; empty ones where it does not have them."""
+    """Return the links with the ranges of their lines in the canonical text; empty if it lacks the line."""
     if not links:
         return []
     source_starts, starts = _line_starts(source), _line_starts(text)

@@ -1,4 +1,4 @@
-"""What the syntaxes of links share: hiding parts of a text, and the addresses of the web in it. Pure."""
+"""Provide common functions for all syntaxes of links: hide parts of a text, and find web addresses. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PAIRS = {")": "(", "]": "["}
 
 
 def masked(text: str, ranges: Iterable[tuple[int, int]]) -> str:
-    """Return the text with other characters in these ranges. A range of whole lines keeps its last line end.
+    """Return the text with HIDDEN in these ranges. A range of whole lines keeps its last line end.
 
     >>> masked("ab `c` d", [(3, 6)]).replace(HIDDEN, "*")
     'ab *** d'
@@ -33,7 +33,7 @@ def masked(text: str, ranges: Iterable[tuple[int, int]]) -> str:
 
 
 def in_turn(text: str, *syntaxes: Callable[[str], Iterator[WrittenLink]]) -> Iterator[WrittenLink]:
-    """Yield the links of each syntax in what the ones before it leave of the text."""
+    """Yield the links of several syntaxes. Each one searches only the text that the previous ones have left."""
     for syntax in syntaxes:
         found = list(syntax(text))
         yield from found
@@ -51,7 +51,7 @@ def addresses(text: str) -> Iterator[WrittenLink]:
 
 
 def _trimmed(url: str) -> str:
-    """Leave out punctuation behind an address, and a bracket that is not opened in it."""
+    """Remove punctuation after an address, and a closing bracket that is not opened in it."""
     end = len(url)
     while end:
         last = url[end - 1]

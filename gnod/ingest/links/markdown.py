@@ -1,4 +1,4 @@
-"""Links of Markdown (CommonMark 0.31, sections 4.7 and 6.3 to 6.5), with wikilinks and HTML in it; not in code."""
+"""Find the links in Markdown (CommonMark 0.31, sections 4.7 and 6.3 to 6.5), wikilinks and HTML, but not in code."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from gnod.ingest.links.finding import addresses, in_turn, masked
 from gnod.ingest.links.targets import WrittenLink
 from gnod.ingest.text.outline import Outline
 
-# A text without any of these has no link.
+# A text without any of these signs has no links.
 _SIGNS = ("](", "]:", "[[", "://", "<")
-# Most brackets contain no others, and are matched in pairs. Most destinations are simple, and are matched with them.
+# Most brackets contain no others, so they are matched in pairs. Simple destinations, the most common ones, are matched
+# with them.
 _BRACKET = re.compile(r"\\.|\[[^\[\]\\]{0,1000}\](?:\((?P<simple>[^\s()<>\\\0]{1,2000})\))?|[\[\]]", re.DOTALL)
 _CHARACTER = r"(?:\\[!-/:-@\[-`{-~]|[^\s()\0])"
 _DESTINATION = (
@@ -35,20 +36,20 @@ _TAG = re.compile(
     r"(?:\"(?P<double>[^\"<>]{1,2000})\"|'(?P<single>[^'<>]{1,2000})'|(?P<bare>[^\s\"'<>=`]{1,2000}))[^<>]{0,1000}>",
     re.I,
 )
-# In a table, the bar is written as `\|`.
+# Tables escape the bar as `\|`.
 _WIKILINK = re.compile(r"\[\[([^\[\]|\n\0]{1,1000}?)(?:\\?\|[^\[\]\n]{0,1000})?\]\]")
-_BEFORE_DESTINATION = ("](", "]: ")  # text in angle brackets is the destination
+_BEFORE_DESTINATION = ("](", "]: ")  # text in angle brackets after one of these is the destination
 _TICKS = re.compile(r"`(?:[^`\n]+`(?!`)|`*)")
 _INDENTED = re.compile(r"\n\n((?:(?: {4}|\t)[^\n]*(?:\n+|\Z))+)")
 _LIST_OR_INDENTED = re.compile(r"(?:[-*+]|\d{1,9}[.)])(?:\s|\Z)|\s|\[\^")
 _MOST_OPEN = 100
 
 _Destination = tuple[str, int]
-"""A target, and where it is in the text."""
+"""A target and its position in the text."""
 
 
 def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True) -> Iterator[WrittenLink]:
-    """Yield the links of a canonical text; in the order of their syntaxes. `hidden`: frontmatter and fenced code."""
+    """Yield the links of a canonical text, sorted by syntax. `hidden`: the ranges of frontmatter and fenced code."""
     if not any(sign in text for sign in _SIGNS):
         return
     text = without_code(text, hidden)
@@ -57,7 +58,7 @@ def find(text: str, hidden: Iterable[tuple[int, int]] = (), *, wiki: bool = True
 
 
 def wikilinks(text: str) -> Iterator[WrittenLink]:
-    """Yield the links of Obsidian: `[[Note]]`, `[[folder/Note#Heading|shown]]`, `[[Note#^block]]`, embeds `![[…]]`."""
+    """Yield Obsidian's links: `[[Note]]`, `[[folder/Note#Heading|shown]]`, `[[Note#^block]]`, and embeds `![[…]]`."""
     if "[[" not in text:
         return
     for match in _WIKILINK.finditer(text):
@@ -71,12 +72,12 @@ def wikilinks(text: str) -> Iterator[WrittenLink]:
 
 
 def fenced(text: str, structure: Outline) -> list[tuple[int, int]]:
-    """Return the ranges of fenced code; a fence that is never closed reaches to the end."""
+    """Return the ranges of fenced code; an unclosed fence extends to the end."""
     return [*structure.fences, (structure.end, len(text))]
 
 
 def without_code(text: str, hidden: Iterable[tuple[int, int]]) -> str:
-    """Return the text with other characters in code and comments. `hidden`: as in `find`."""
+    """Return the text with code and comments masked. `hidden`: as in `find`."""
     text = masked(text, [*hidden, *_indented(text)])
     text = masked(text, _spans_of_code(text))
     return masked(text, _comments(text))
@@ -102,7 +103,7 @@ def _bracketed(text: str) -> Iterator[WrittenLink]:
             if found:
                 yield found
                 resume = found.end
-                # A link contains no other link, so the brackets around it do not count.
+                # A link cannot contain another link, so the brackets around it do not count.
                 if opened and found.kind != "image":
                     opened = [each if each < 0 or _is_image(text, each) else ~each for each in opened]
 
@@ -112,7 +113,7 @@ def _link(text: str, start: int, closing: re.Match[str], defined: dict[str, _Des
     is_image = _is_image(text, start)
     end, kind = closing.end(), "markdown"
     found: _Destination | None = None
-    if closing["simple"] is not None:  # this is true of nearly all
+    if closing["simple"] is not None:  # nearly all links take this branch
         found = closing["simple"], closing.start("simple")
     elif match := _INLINE.match(text, end):
         end, found = match.end(), _destination(match)
@@ -136,7 +137,7 @@ def _is_image(text: str, start: int) -> bool:
 
 
 def _definitions(text: str) -> tuple[dict[str, _Destination], str]:
-    """Return the addresses by label (the first one of a label counts), and the text without the definitions."""
+    """Return the addresses by label (the first definition of a label counts), and the text without the definitions."""
     if "]:" not in text:
         return {}, text
     found = list(_DEFINITION.finditer(text))
@@ -173,7 +174,7 @@ def _comments(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _indented(text: str) -> Iterator[tuple[int, int]]:
-    """Yield indented blocks that are not in an item of a list."""
+    """Yield the ranges of indented blocks outside list items."""
     for match in _INDENTED.finditer(text):
         before = (
             text[: match.start()].rstrip("\n") if match.start() < 200 else text[match.start() - 200 : match.start()]
@@ -183,7 +184,7 @@ def _indented(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _spans_of_code(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the ranges between runs of backticks with equal lengths, within a paragraph."""
+    """Yield the ranges between runs of backticks of equal length, within a paragraph."""
     runs = []
     for match in _TICKS.finditer(text):
         start, end = match.span()

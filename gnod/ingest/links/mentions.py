@@ -1,6 +1,6 @@
-"""Mentions: where a text has the name of a document without a link. Pure; must not depend on the index.
+"""Find mentions: names of documents in a text without a link. Pure; must not depend on the index.
 
-A name is found as whole words, ignoring case; a hyphen, an underscore and a space are the same.
+A name matches whole words and ignores case; a hyphen, an underscore and a space are equal.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OF_FOLDERS = frozenset({"index", "readme", "untitled", "main", "notes", "todo"}
 
 
 class FoundName(NamedTuple):
-    """A range of the text, and which of the names it is."""
+    """A range of the text, and the name that it matches."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class FoundName(NamedTuple):
 
 
 def names(title: str, stem: str, aliases: Iterable[str]) -> list[str]:
-    """Return the names of a document that mean it in a text, each once. `stem`: its file name without the extension.
+    """Return the distinct names that identify a document in a text. `stem`: its file name without the extension.
 
     >>> names("Sailing boat", "sailing-boat", ["SB-7", "the", "ab"]), names("Plan", "2024-01-07", [])
     (['Sailing boat', 'SB-7'], ['Plan'])
@@ -44,7 +44,7 @@ def names(title: str, stem: str, aliases: Iterable[str]) -> list[str]:
 
 
 class NameFinder:
-    """Finds some names in texts. Of names that begin at one place, the longest is found."""
+    """Finds a set of names in texts. If several names match at one place, it finds the longest."""
 
     def __init__(self, names: Iterable[str]) -> None:
         self._names = {_words(name).casefold(): name for name in names}
@@ -72,18 +72,18 @@ def _words(name: str) -> str:
 def _is_name(name: str) -> bool:
     words = _words(name)
     is_stop_word = any(words.lower() in stopwords.of(language) for language in stopwords.LANGUAGES)
-    length = len(words) + sum(map(is_unspaced, words))  # a character of Chinese says more
+    length = len(words) + sum(map(is_unspaced, words))  # a Chinese character carries more meaning
     return _MIN_CHARACTERS <= length <= _MAX_CHARACTERS and any(map(str.isalpha, words)) and not is_stop_word
 
 
 def _is_phrase(stem: str) -> bool:
-    """Tell whether a file name is made of words: no date, hash or number."""
+    """Return whether a file name consists of words, and is not a date, hash or number."""
     words = _words(stem).split(" ")
     return stem.lower() not in _OF_FOLDERS and all(word.isalpha() for word in words) and len(words) <= 8
 
 
 def _is_whole(text: str, start: int, end: int) -> bool:
-    """Tell whether a range is not a part of longer words."""
+    """Return whether a range is not a part of longer words."""
     before, after = text[start - 1 : start], text[end : end + 1]
     return not (_joins(before, text[start]) or _joins(after, text[end - 1]))
 

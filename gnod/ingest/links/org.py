@@ -1,4 +1,4 @@
-"""Links of Org mode, from its source text (Org manual, section 4): `[[target][text]]`, plain and angle addresses, and
+"""Find the links in Org source text (Org manual, section 4): `[[target][text]]`, plain and angle addresses, and
 `#+include:`."""
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ def find(text: str) -> Iterator[WrittenLink]:
 
 
 def ids(text: str) -> list[str]:
-    """Return the ids that properties give to headings and to the file."""
+    """Return the ids from the properties of headings and of the file."""
     return [match[1] for match in _ID.finditer(text)]
 
 
 def _blocks(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the blocks that have an end: code, and what is not shown."""
+    """Yield the ranges of closed blocks of code and of hidden text."""
     opened: re.Match[str] | None = None
     for edge in _EDGE.finditer(text):
         if edge[1].lower() == "begin":
@@ -66,8 +66,8 @@ def _found(span: tuple[int, int], target: str, place: int) -> WrittenLink:
     if _PATH.match(target):
         return WrittenLink(*span, "org", _with_fragment(target), "file", place)
     if ":" in target.partition(" ")[0]:
-        return WrittenLink(*span, "url", target)  # it has another protocol
-    return WrittenLink(*span, "org", "#" + target.removeprefix("#"), "file")  # it is a place in the same file
+        return WrittenLink(*span, "url", target)  # the target has another protocol
+    return WrittenLink(*span, "org", "#" + target.removeprefix("#"), "file")  # the target is in the same file
 
 
 def _with_fragment(target: str) -> str:

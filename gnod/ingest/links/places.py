@@ -1,4 +1,4 @@
-"""Where in a text is the place that the fragment of a link names: a heading, a block, an anchor? Pure."""
+"""Find the heading, block or anchor in a text that the fragment of a link names. Pure."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class LinkPlaces:
         return self.line_of(fragment) is not None
 
     def line_of(self, fragment: str) -> int | None:
-        """Return the line of a place, from 1; None if there is no such place."""
+        """Return the line of a place, from 1; None if the text does not have the place."""
         lines = self.lines_of(fragment)
         return lines and lines[0]
 
     def lines_of(self, fragment: str) -> tuple[int, int | None] | None:
-        """Return the first line of a place and, for a heading, the last one of its section."""
+        """Return the first line of a place and, for a heading, the last line of its section."""
         if (start := self._start_of(fragment)) is None:
             return None
         levels = {each.start: each.level for each in self._outline}
@@ -56,8 +56,8 @@ class LinkPlaces:
         return self._text.count("\n", 0, start) + 1
 
     def _start_of(self, fragment: str) -> int | None:
-        """Return where a place starts. `A#B`, as Obsidian writes it, and `A > B`, as hits have it, are the heading B
-        below A; without one, only B counts."""
+        """Return the start of a place. `A#B` (as in Obsidian) and `A > B` (as in hits) name the heading B below A; if
+        A has no such heading, any heading B counts."""
         *above, last = [*filter(None, _BELOW.split(fragment))] or [""]
         if last.startswith("^"):
             return self._blocks.get(last[1:])
@@ -67,14 +67,14 @@ class LinkPlaces:
         return self._anchors.get(last, 0 if known is None and last.lower() in ("", "top") else known)
 
     def _below(self, above: list[str], name: str) -> int | None:
-        wanted = [*map(slug_of, above), slug_of(name)]
+        slugs = [*map(slug_of, above), slug_of(name)]
         for path in paths(self._outline):
-            if [slug_of(each.text) for each in path][-len(wanted) :] == wanted:
+            if [slug_of(each.text) for each in path][-len(slugs) :] == slugs:
                 return path[-1].start
         return None
 
     def suggestion(self, fragment: str) -> str | None:
-        """Return the heading that is nearest in writing."""
+        """Return the heading with the most similar spelling."""
         slugs = {slug_of(heading): heading for heading in self.headings}
         last = slug_of(_BELOW.split(fragment)[-1])
         found = difflib.get_close_matches(last, list(slugs)[:1000], n=1, cutoff=0.6)
@@ -82,7 +82,7 @@ class LinkPlaces:
 
 
 def slug_of(heading: str) -> str:
-    """Return the anchor that GitHub makes of a heading; Obsidian's form of it has the same.
+    """Return GitHub's anchor for a heading. Obsidian's form of the heading gives the same anchor.
 
     >>> slug_of("What's *new* in 2.0?"), slug_of("[Link](a.md) and `code`")
     ('whats-new-in-20', 'link-and-code')

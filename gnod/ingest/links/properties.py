@@ -1,4 +1,4 @@
-"""Links and names in the frontmatter of a note: `up:`, `related:`, wikilinks in any value; `aliases:` and `id:`."""
+"""Find the links (`up:`, `related:`, wikilinks in any value) and names (`aliases:`, `id:`) in a note's frontmatter."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ _MOST = 1000
 
 
 def find(text: str, metadata: Metadata, end: int) -> Iterator[WrittenLink]:
-    """Yield the links of the block `text[:end]`, in its order of values."""
+    """Yield the links of the block `text[:end]`, in the order of the values."""
     at = 0
     for name, value in metadata.items():
         for target in _targets(value, is_link=name.lower() in _LINKS):
             is_wiki = target.place >= 0
             before, after = (r"(?<=\[\[)", "") if is_wiki else (r"(?<![\w/])", r"(?![\w/]|\s*:)")
             written = re.compile(before + re.escape(target.target) + after)
-            # YAML may fold lines, and does not keep the order.
+            # YAML may fold lines, and does not preserve the order.
             match = written.search(text, at, end) or written.search(text, 0, end)
             start, at = match.span() if match else (0, min(len(target.target), end))
             yield target._replace(start=start, end=at, place=start if match else -1)
 
 
 def names(metadata: Metadata) -> list[str]:
-    """Return the aliases and the id of a note, each once."""
+    """Return the distinct aliases and the id of a note."""
     id_ = values.text(metadata, "id")
     return list(dict.fromkeys((*aliases(metadata), *([id_] if id_ else []))))
 

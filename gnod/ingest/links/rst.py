@@ -1,4 +1,4 @@
-"""Links of reStructuredText, from its source text, with the roles and directives of Sphinx."""
+"""Find the links in reStructuredText source, including the roles and directives of Sphinx."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gnod.ingest.links.targets import Addressing, WrittenLink
 
 _ROLE = re.compile(r":(?P<role>doc|ref|download|numref):`(?P<content>[^`\0]{1,1000})`")
 _WITH_TEXT = re.compile(r"[^<>]*<(?P<target>[^<>]{1,1000})>\s*\Z")
-_INSIDE = re.compile(r"[\w:`\\]")  # after one of these, it is not the start of a phrase
+_INSIDE = re.compile(r"[\w:`\\]")  # no phrase starts after one of these
 _PHRASE = re.compile(r"`(?P<content>[^`\0]{1,1000})`__?(?!\w)")
 # A pattern that begins with a literal is much faster: it finds the end of the word first.
 _END_OF_WORD = re.compile(r"_(?=[\s.,;:!?)'\"\]]|\Z)")
@@ -54,7 +54,7 @@ def find(text: str) -> Iterator[WrittenLink]:
 
 
 def labels(text: str) -> list[str]:
-    """Return the names of places in the text, which `:ref:` finds in every document."""
+    """Return the names of places in the text. `:ref:` can use them in every document."""
     return [_name(match) for match in _TARGET.finditer(text) if not match["address"]]
 
 
@@ -63,7 +63,7 @@ def _name(match: re.Match[str]) -> str:
 
 
 def _address(match: re.Match[str]) -> tuple[str, int]:
-    """Return where a named target leads: an address, or the place itself; and where the address is in the text."""
+    """Return the address of a named target, or the target itself, and the position of the address in the text."""
     address = (match["address"] or "").strip()
     if address and not address.endswith("_"):
         return address, match.start("address")
@@ -74,7 +74,7 @@ def _directives(text: str) -> Iterator[WrittenLink]:
     for match in _DIRECTIVE.finditer(text):
         is_text = match["name"] in _TEXT_DIRECTIVES
         path = match["path"].strip()
-        if path.startswith("<"):  # this is a file of the installation
+        if path.startswith("<"):  # a file of the docutils installation
             continue
         kind = "include" if is_text else "image"
         yield WrittenLink(
@@ -112,7 +112,7 @@ def _references(text: str, named: dict[str, tuple[str, int]]) -> Iterator[Writte
             if target and target.endswith("_"):
                 target, place = named.get(target[:-1].casefold(), _NOWHERE)
         else:
-            target, place = named.get(content.casefold(), (f"#{content}", -1))  # it may also be a heading
+            target, place = named.get(content.casefold(), (f"#{content}", -1))  # the target may also be a heading
         if target:
             yield WrittenLink(*match.span(), "rst", target, place=place)
     for match in _END_OF_WORD.finditer(text) if named else ():

@@ -1,5 +1,5 @@
-"""What the target of a link means: an address on the web, a path, or a name to look for. Must not depend on the syntax
-of links."""
+"""Interpret the target of a link as a web address, a path, or a name to look up. Must not depend on the syntax of
+links."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from gnod.ingest.member_names import SEPARATOR
 from gnod.store.link_names import ALIAS, END, EXTERNAL, OUTSIDE, PATH, key, label_key
 
 Addressing = Literal["url", "file", "name", "document", "label", "id", "resource"]
-"""How a target is written: as a relative URL, as a path of a file, as the name of a note, as a document of Sphinx, as a
-label of Sphinx, as an id of Org, or as a resource of Antora."""
+"""The form of a target: a relative URL, the path of a file, the name of a note, a Sphinx document, a Sphinx label, an
+Org id, or an Antora resource."""
 
 MAX_TARGET = 2000
 
 _MOST = ("https://", "http://")  # nearly all addresses begin like this
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{1,30}:")
 _WEB = re.compile(r"(?:[a-z][a-z0-9+.-]{1,30}:)?//|(?:mailto|tel|data|javascript|doi|urn|gno):", re.I)
-# The layout of Antora: `modules/NAME/pages/…` below the folder of a component.
+# Antora's layout: `modules/NAME/pages/…` below the folder of a component.
 _MODULE = re.compile(r"(?P<module>(?P<component>(?:.*?/)?)modules/[^/]+/)(?:pages/|partials/|nav[^/]*\Z)")
 _ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
 class WrittenLink(NamedTuple):
-    """A link as it is written: `text[start:end]`. `kind`: its syntax. `place`: where its target begins; -1 if it is
-    not in the text as it is."""
+    """A link as it is written: `text[start:end]`. `kind`: its syntax. `place`: the start of its target; -1 if the text
+    does not contain the target literally."""
 
     start: int
     end: int
@@ -38,7 +38,7 @@ class WrittenLink(NamedTuple):
 
 
 class LinkTarget(NamedTuple):
-    """`key`: the name to look for, and `reach`: the worst rank of names that counts; see `link_names`."""
+    """`key`: the name to look up. `reach`: the worst rank of a name that counts; see `link_names`."""
 
     key: str | None
     reach: int
@@ -46,7 +46,7 @@ class LinkTarget(NamedTuple):
 
 
 def target_of(found: WrittenLink, path: str) -> LinkTarget | None:
-    """Return what a link in the document with that path leads to; None if its target is empty."""
+    """Return the target of a link in the document at `path`; None if it is empty."""
     written = found.target.strip()
     if not written or len(written) > MAX_TARGET:
         return None
@@ -81,7 +81,7 @@ def _name(written: str, path: str, reach: int) -> LinkTarget | None:
     if reach == END:
         if not where.startswith("/"):
             return _at(where, fragment, path)
-        where = where.lstrip("/")  # the root of the documentation may be a folder of the collection
+        where = where.lstrip("/")  # the root of the documentation may be a subfolder of the collection
     elif not where or where.startswith(("./", "../", "/")):
         return _at(where, fragment, path)
     inside = _within("", where)
@@ -89,8 +89,8 @@ def _name(written: str, path: str, reach: int) -> LinkTarget | None:
 
 
 def _resource(where: str, fragment: str, path: str) -> LinkTarget | None:
-    """Return the target of a resource id of Antora, `version@component:module:family$file`. Modules of a component are
-    beside each other; those of another one may be in any folder. Elsewhere, a target without colons is a path."""
+    """Return the target of an Antora resource id, `version@component:module:family$file`. Modules of a component are in
+    the same folder; modules of another component may be in any folder. Otherwise, a target without colons is a path."""
     own = _MODULE.match(path)
     where = where.rpartition("@")[2] if own or ":" in where else where
     *names, file = where.split(":")
@@ -112,7 +112,7 @@ def _parts(written: str) -> tuple[str, str]:
 
 
 def _at(where: str, fragment: str, path: str) -> LinkTarget | None:
-    """Return the target at a path, relative to the document, or with `/` to the root of the collection."""
+    """Return the target at a path that is relative to the document or, with `/`, to the root of the collection."""
     if not where:
         return LinkTarget(key(path), PATH, fragment) if fragment else None
     # The root of a file in an archive is the archive, so a member cannot lead out of it.

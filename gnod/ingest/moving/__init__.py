@@ -1,5 +1,5 @@
-"""Renaming and moving files of a collection, so that the links to and in them stay right.
+"""Rename and move files of a collection, and correct the links to them and in them.
 
-`plan` decides what changes, with `naming` (where links lead, and how they are written) and `rewriting` (the links of
-one file). `journal` changes the files, and undoes it.
+`plan` decides what changes. It uses `naming` (the targets and spellings of links) and `rewriting` (the links of one
+file). `journal` changes the files, and can undo that.
 """

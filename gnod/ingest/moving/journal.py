@@ -1,7 +1,7 @@
-"""Carry out a move, all of it or nothing, and undo it.
+"""Carry out a move completely or not at all, and undo it.
 
-The journal is written before the first file is touched, and kept afterwards for one undo. It has the bytes that change
-and the hashes of the files, not their content. A crash leaves each file either old or new, and undoing accepts both.
+The journal is written before the first file changes, and is kept afterwards for one undo. It has the changed bytes and
+the hashes of the files, but not their content. A crash leaves each file either old or new; undo accepts both.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gnod.ingest.moving.rewriting import Edit, apply, reverse
 
 
 class JournalFile(msgspec.Struct, frozen=True):
-    """`path`: before the move. `before` and `after`: the SHA-256 of the content."""
+    """`path`: the path before the move. `before` and `after`: the SHA-256 of the content."""
 
     path: str
     before: str
@@ -31,7 +31,7 @@ class JournalFile(msgspec.Struct, frozen=True):
 
 
 class MoveJournal(msgspec.Struct, frozen=True):
-    """`made`: the folders that the move makes, the outermost first. `is_done`: false while files are being changed."""
+    """`made`: the folders that the move creates, outermost first. `is_done`: false while files are being changed."""
 
     collection: str
     root: str
@@ -43,7 +43,7 @@ class MoveJournal(msgspec.Struct, frozen=True):
 
 
 def carry_out(journal: Path, collection: str, plan: MovePlan) -> None:
-    """Change the files, then move. Raises MoveConflict and StorageFailed, after it has restored what it changed."""
+    """Change the files, then move. Restores all changes before it raises MoveConflict or StorageFailed."""
     if (last := _read(journal)) and not last.is_done:
         raise MoveConflict("an earlier move was interrupted: run `gnoctl mv --undo` first")
     files = [JournalFile(each.path, _hash(each.before), _hash(each.after), each.edits) for each in plan.files]
@@ -68,8 +68,8 @@ def carry_out(journal: Path, collection: str, plan: MovePlan) -> None:
 
 
 def undo(journal: Path) -> MoveJournal:
-    """Undo the last move, or one that was interrupted. Raises NothingToUndo, RootUnavailable, MoveConflict
-    and StorageFailed."""
+    """Undo the last move or an interrupted one. Raises NothingToUndo, RootUnavailable, MoveConflict and
+    StorageFailed."""
     move = _read(journal)
     if move is None:
         raise NothingToUndo("there is no move to undo")
@@ -77,7 +77,7 @@ def undo(journal: Path) -> MoveJournal:
         raise RootUnavailable(reason)
     is_moved = _is_there(Path(move.root, move.new))
     if is_moved == _is_there(Path(move.root, move.old)):
-        raise MoveConflict(f"{move.old} and {move.new} are not as the move left them: undo it by hand")
+        raise MoveConflict(f"{move.old} and {move.new} have changed since the move: undo it by hand")
     changed = list(_changed_since(move, is_moved=is_moved))
     if changed:
         raise MoveConflict(f"{', '.join(changed[:5])} changed since the move; nothing was undone: undo it by hand")
@@ -87,7 +87,7 @@ def undo(journal: Path) -> MoveJournal:
             _rename(Path(move.root, move.new), Path(move.root, move.old))
         _restore(move)
     except OSError as error:
-        raise StorageFailed(f"cannot undo the move: {error.strerror}; run it again when that is repaired") from error
+        raise StorageFailed(f"cannot undo the move: {error.strerror}; repair that and run the command again") from error
     journal.unlink()
     return move
 
@@ -100,7 +100,7 @@ def _changed_since(move: MoveJournal, *, is_moved: bool) -> Iterator[str]:
 
 
 def _restore(move: MoveJournal) -> None:
-    """Give each file that has its new content its old one, and remove the folders that were made."""
+    """Restore the old content of all changed files, and remove the folders that the move created."""
     for file in move.files:
         path = Path(move.root, file.path)
         if file.before != file.after and _hash_of(path) == file.after:
@@ -119,14 +119,14 @@ def _change(path: Path, expected: str, edits: list[Edit]) -> None:
 
 
 def _rename(old: Path, new: Path) -> None:
-    """Rename, and never replace a file."""
+    """Rename without ever replacing a file."""
     if os.path.lexists(new) and not is_same(old, new):
         raise MoveConflict(f"{new} exists already; nothing was moved")
     old.rename(new)
 
 
 def _is_there(path: Path) -> bool:
-    """Tell whether there is a file with this name, in this case: some file systems find it in another one, too."""
+    """Return whether a file with exactly this name exists: some file systems also find it in another case."""
     try:
         return path.name in os.listdir(path.parent)  # noqa: PTH208
     except OSError:

@@ -1,5 +1,5 @@
-"""How links name files: which file a link leads to, if the files of a collection had some paths, and how a path is
-written in a link, in the way in which the link named it before. Pure; it has the rules of the index.
+"""Resolve the targets of links for given paths of files, and write a new path in the same style as the old one. Pure;
+uses the rules of the index.
 
 `[[Note]]` stays a name, and becomes a path only if several files have the name. `../a%20b.md` stays relative and
 encoded.
@@ -27,7 +27,7 @@ _BACKSLASH = re.compile(r"\\([!-/:-@\[-`{-~])")
 _ENCODED_LETTER = re.compile("%[89A-Fa-f][0-9A-Fa-f]")
 _KEPT = "/!$*+,;=@~-._"
 _KEPT_IN_ANGLES = _KEPT + " ()'{}^"
-_ADDED = ".adoc"  # the extraction adds it
+_ADDED = ".adoc"  # the extraction of links adds this extension
 
 
 _Names = tuple[list[str], list[str]]
@@ -35,15 +35,15 @@ _Names = tuple[list[str], list[str]]
 
 
 class PathNames:
-    """The names of the files with these paths, by which links find their numbers. The first ones are documents, with
-    these `names`; as in the index, a document goes before any other file."""
+    """Finds the numbers of files by the names that links use. The first files are documents and have the given `names`;
+    as in the index, documents take precedence over other files."""
 
     def __init__(self, paths: Sequence[str], names: Sequence[_Names]) -> None:
         count = len(names)
         self._tables = [_by_name(0, paths[:count], names), _by_name(count, paths[count:], repeat(([], [])))]
 
     def meant(self, target: LinkTarget, written: str, path: str) -> list[int]:
-        """Return the files that a link in the file `path` leads to: none, one, or several that it cannot tell apart."""
+        """Return the files that a link in the file `path` can mean: none, one, or several if it is ambiguous."""
         if target.key is None:
             return []
         for table in self._tables:
@@ -53,7 +53,8 @@ class PathNames:
         return []
 
     def is_unique(self, key: str | None) -> bool:
-        """Tell whether only one document has a path, or an end of it, with this key; or no document, but one file."""
+        """Return whether exactly one document has a path, or an end of a path, with this key. If no document has one,
+        the same applies to other files."""
         for table in self._tables:
             if ids := {file.id for rank, _, file in table.get(key or "", ()) if rank <= END}:
                 return len(ids) == 1
@@ -63,8 +64,8 @@ class PathNames:
 def _by_name(
     first: int, paths: Iterable[str], names: Iterable[_Names]
 ) -> dict[str, list[tuple[int, int, LinkedDocument]]]:
-    """Return the rank, the depth and the file of each name, as `chosen` takes them. The files are numbered from `first`
-    on."""
+    """Return the rank, the depth and the file of each name, in the form for `chosen`. `first`: the number of the first
+    file."""
     table = defaultdict[str, list[tuple[int, int, LinkedDocument]]](list)
     for number, (path, (aliases, labels)) in enumerate(zip(paths, names, strict=False), first):
         for name in names_of(path, aliases, labels):
@@ -75,28 +76,27 @@ def _by_name(
 
 
 class MovedPaths:
-    """The paths of files before and after a move, by their numbers, and where links lead then. `names`: as in
-    `PathNames`."""
+    """The paths of files, by number, and the targets of links before and after a move. `names`: as in `PathNames`."""
 
     def __init__(self, old: Sequence[str], new: Sequence[str], names: Sequence[_Names]) -> None:
         self.old, self.new = old, new
         self.before, self.after = PathNames(old, names), PathNames(new, names)
 
     def is_name_lost(self, target: LinkTarget) -> bool:
-        """Tell whether a name, as in Obsidian, was that of one file only, and will be that of several."""
+        """Return whether the target is a name, as in Obsidian, that one file has before the move and several after."""
         is_name = target.reach == ALIAS
         return is_name and self.before.is_unique(target.key) and not self.after.is_unique(target.key)
 
 
 class Spelling(NamedTuple):
-    """A way to write a path. `is_name`: it is right only if no other file has it as the end of its path."""
+    """A way to write a path. `is_name`: it is valid only if the path of no other file ends with it."""
 
     text: str
     is_name: bool = False
 
 
 def written_path(found: WrittenLink, text: str) -> str | None:
-    """Return the part of the target that names the file, as it is in `text`; None if it cannot be found there."""
+    """Return the part of the target that names the file, as written in `text`; None if `text` does not contain it."""
     if found.place < 0:
         return None
     if found.addressing == "url":
@@ -113,8 +113,8 @@ def written_path(found: WrittenLink, text: str) -> str | None:
 def spellings(
     found: WrittenLink, written: str, *, source: str, before: str, after: str, text: str
 ) -> Iterator[Spelling]:
-    """Yield ways to write the path `after` in place of `written`, the best first. `source`: where the link is now;
-    `before`: where its target was."""
+    """Yield ways to write the path `after` in place of `written`, the best first. `source`: the new path of the file
+    with the link; `before`: the old path of its target."""
     if found.addressing != "url":
         yield from _paths(found, written, source, before, after)
         return
@@ -135,7 +135,7 @@ def _paths(found: WrittenLink, written: str, source: str, before: str, after: st
 
 
 def _with_same_extension(written: str, before: str, after: str) -> Iterator[str]:
-    """Yield the path as complete as it was written: without the extension, or as a folder with an index."""
+    """Yield the path in the form of the old one: without the extension, or as a folder with an index."""
     stem, extension = posixpath.splitext(posixpath.basename(before))
     slash = "/" if written.endswith("/") else ""
     name = folded(posixpath.basename(written.rstrip("/")))
@@ -148,7 +148,7 @@ def _with_same_extension(written: str, before: str, after: str) -> Iterator[str]
 
 
 def _ends(written: str, before: str, path: str) -> Iterator[Spelling]:
-    """Yield the end of the path with as many folders as were written, then the path."""
+    """Yield the end of the path with as many folders as in the old link, then the whole path."""
     parts, count = path.split("/"), written.strip("/").count("/") + 1
     if count == 1 or count != before.count("/") + 1:
         yield Spelling("/".join(parts[-count:]), is_name=True)
@@ -156,7 +156,8 @@ def _ends(written: str, before: str, path: str) -> Iterator[Spelling]:
 
 
 def _rooted(written: str, before: str, path: str) -> Iterator[Spelling]:
-    """Yield the path from the root that is meant, which may be a folder of the collection; then from the collection."""
+    """Yield the path from the same root as the old link, which may be a folder of the collection, and then from the
+    root of the collection."""
     root = before.count("/") - written.strip("/").count("/")
     parts = before.split("/")[: max(root, 0)]
     if path.split("/")[: len(parts)] == parts:

@@ -1,6 +1,6 @@
-"""What a move changes: which files get another path, and which bytes of which files.
+"""Plan a move: which files get another path, and which bytes of which files change.
 
-Reads the index and the files on the disk; changes neither. The index must equal the folder.
+It reads the index and the files on the disk, and changes neither. The index must equal the folder.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gnod.store.tables.records import Link
 
 
 class PlannedFile(NamedTuple):
-    """A file whose links change. `path`: before the move."""
+    """A file whose links change. `path`: the path before the move."""
 
     path: str
     before: bytes
@@ -40,7 +40,7 @@ class PlannedFile(NamedTuple):
 
 
 class MovePlan(NamedTuple):
-    """A move of `old` to `new`, paths in the folder `root`."""
+    """A move of `old` to `new`, both relative to the folder `root`."""
 
     root: str
     old: str
@@ -49,7 +49,7 @@ class MovePlan(NamedTuple):
     left: list[LeftLink]
 
     def diff(self) -> Iterator[str]:
-        """Yield the lines of a unified diff, with the names that the files have before and after."""
+        """Yield the lines of a unified diff, with the names of the files before and after the move."""
         for file in self.files:
             before, after = _lines(file.before), _lines(file.after)
             path = moved(file.path, self.old, self.new)
@@ -62,7 +62,7 @@ class MovePlan(NamedTuple):
 
 
 def moved(path: str, old: str, new: str) -> str:
-    """Return what becomes of a path if `old`, and all that is in it, is moved.
+    """Return a path after `old`, with everything in it, has moved to `new`.
 
     >>> moved("a/b.md", "a", "c"), moved("a.md", "a", "c")
     ('c/b.md', 'a.md')
@@ -74,7 +74,7 @@ def moved(path: str, old: str, new: str) -> str:
 def plan(
     connection: Connection, collection: CollectionConfig, old: str, new: str, ignore_files: IgnoreFiles
 ) -> MovePlan:
-    """Return what to do. Raises DocumentNotFound, MoveConflict, PathOutsideRoot, Refused."""
+    """Raises DocumentNotFound, MoveConflict, PathOutsideRoot, Refused."""
     planning = _Planning(connection, collection, *_checked(collection, old, new))
     for path in planning.moved_documents():
         if SEPARATOR not in path and (reason := why_not_listed(collection, path, ignore_files)):
@@ -83,9 +83,9 @@ def plan(
 
 
 def _checked(collection: CollectionConfig, old: str, new: str) -> tuple[str, str]:
-    """Return the paths without `.` and double slashes; the new one inside `new` if that is a folder."""
+    """Return the paths without `.` and double slashes. If `new` is a folder, the new path is inside it."""
     if "\0" in old + new:
-        raise Refused("a path cannot have a null character")
+        raise Refused("a path cannot contain a null character: remove it")
     if reason := folder_problem(collection.path):
         raise RootUnavailable(reason)
     root = Path(collection.path)
@@ -103,7 +103,7 @@ def _checked(collection: CollectionConfig, old: str, new: str) -> tuple[str, str
         if ".." in path.split("/") or not (root / path).parent.resolve().is_relative_to(root.resolve()):
             raise PathOutsideRoot(f"{root / path} is not inside the collection {collection.name}")
     if (root / old).is_symlink():
-        raise Refused(f"{root / old} is a symbolic link, which is not moved")
+        raise Refused(f"{root / old} is a symbolic link, and gnod does not move links")
     if f"{new}/".startswith(f"{old}/"):
         raise Refused(f"{new} is {old} itself, or inside it: choose another name")
     if os.path.lexists(root / new) and not is_same(root / old, root / new):
@@ -114,12 +114,12 @@ def _checked(collection: CollectionConfig, old: str, new: str) -> tuple[str, str
 
 
 def _is_read_only(path: Path) -> bool:
-    """Tell whether this user may not write there, or, for root, whether nobody may."""
+    """Return whether this user cannot write there; for root, whether no user can."""
     return not os.access(path, os.W_OK) or not path.stat().st_mode & 0o222
 
 
 def is_same(first: Path, second: Path) -> bool:
-    """Tell whether these are two names of one file, as on file systems without case."""
+    """Return whether two paths name the same file, as on file systems that ignore case."""
     return second.exists() and first.samefile(second) and folded(str(first)) == folded(str(second))
 
 
@@ -131,8 +131,8 @@ class _LinkingDocument(NamedTuple):
 
 
 class _Planning:
-    """The files of a collection by their numbers: its documents in order of their ids, then the others, which links may
-    also name."""
+    """The numbered files of a collection: documents sorted by id, then other files, because links may also name
+    them."""
 
     def __init__(self, connection: Connection, collection: CollectionConfig, old: str, new: str) -> None:
         self._connection, self._root, self._from, self._to = connection, collection.path, old, new
@@ -148,7 +148,7 @@ class _Planning:
         self._paths = MovedPaths(self._old, self._new, self._names())
 
     def moved_documents(self) -> list[str]:
-        """Return the new paths of the documents that are moved."""
+        """Return the new paths of the moved documents."""
         return [self._new[number] for number in self._moved()]
 
     def plan(self) -> MovePlan:
@@ -182,7 +182,7 @@ class _Planning:
         return [number for number in range(len(self._documents)) if self._old[number] != self._new[number]]
 
     def _affected(self) -> list[int]:
-        """Return the documents that are moved, and those with a link that would lead elsewhere."""
+        """Return the moved documents, and documents with a link whose target would change."""
         pairs = [pair for pair in zip(self._old, self._new, strict=True) if pair[0] != pair[1]]
         keys = {name.name for pair in pairs for path in pair for name in link_names.names_of(path, [], [])}
         keys |= {link_names.key(f"{folder}/") for folder in (self._from, self._to)}
@@ -195,7 +195,7 @@ class _Planning:
         return sorted(found)
 
     def _leads_elsewhere(self, link: Link, path: str) -> bool:
-        """Tell whether a link in a document that stays at `path` would lead to another file, or to any of several."""
+        """Return whether the target of a link in a document that stays at `path` would change or become ambiguous."""
         target = LinkTarget(link.key, link.reach, link.fragment)
         before, after = (names.meant(target, link.target, path) for names in (self._paths.before, self._paths.after))
         return before != after or self._paths.is_name_lost(target)
@@ -215,11 +215,11 @@ class _Planning:
         if edits and path.is_symlink():
             raise NotRewritable("the file is a symbolic link")
         if edits and _is_read_only(path):
-            raise Refused(f"{path} links to what is moved, and is read-only; nothing was changed")
+            raise Refused(f"{path} has links that must change, but is read-only; nothing was changed")
         return PlannedFile(document.path, data, apply(data, edits), edits), left
 
     def _unwritable(self, number: int, why: str) -> Iterator[LeftLink]:
-        """Yield the links that will lead elsewhere, in a file that cannot be rewritten."""
+        """Yield the links whose target will change, in a file that cannot be rewritten."""
         old, new = self._old[number], self._new[number]
         for stored in links.outgoing(self._connection, self._documents[number].id):
             link = stored.link
@@ -231,7 +231,7 @@ class _Planning:
 
 
 def _on_disk(root: str) -> Iterator[str]:
-    """Yield the folders and files below a folder, without hidden ones, relative to it."""
+    """Yield the paths of all folders and files below a folder, relative to it, without hidden ones."""
     for folder, names, files in os.walk(root):
         names[:] = [name for name in names if not name.startswith(".")]
         base = os.path.relpath(folder, root)

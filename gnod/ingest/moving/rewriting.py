@@ -1,7 +1,7 @@
-"""Rewrite the links in one file, and nothing else in it: line ends, byte order mark and encoding stay.
+"""Rewrite the links in one file and nothing else: line ends, byte order mark and encoding stay.
 
-Links are found in the canonical text, as for the index, and their places are mapped back to the file. The changed text
-is read again: a link that would not lead to its file then stays as it is, and is reported.
+Links are found in the canonical text, as for the index, and their positions are mapped back to the file. The changed
+text is then parsed again. A link that would not lead to its file is left unchanged and reported.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class LeftLink(NamedTuple):
-    """A link that somebody has to change by hand. `path`: of its file before the move. `line`: from 1; 0 if it is not
-    known."""
+    """A link that the user must change by hand. `path`: the path of its file before the move. `line`: from 1; 0 if
+    unknown."""
 
     path: str
     line: int
@@ -44,7 +44,7 @@ class LeftLink(NamedTuple):
 
 
 class Edit(NamedTuple):
-    """Bytes of a file, from `start` in the old content, and what they become."""
+    """A change of bytes in a file, at `start` in the old content."""
 
     start: int
     old: bytes
@@ -52,7 +52,7 @@ class Edit(NamedTuple):
 
 
 _Change = tuple[int, str, str]
-"""A part of the text: where it begins, what it is, and what it becomes."""
+"""A change of the text: its start, the old text and the new text."""
 
 
 class NotRewritable(Exception):
@@ -64,13 +64,13 @@ class _Failed(Exception):
 
 
 def rewrite(data: bytes, mime: str, number: int, paths: MovedPaths) -> tuple[list[Edit], list[LeftLink]]:
-    """Return how the content of a file changes, so that its links lead to the same files after the move, and the links
-    that cannot be changed. Raises NotRewritable."""
+    """Return the edits with which the links of a file lead to the same files after the move, and the links that cannot
+    be changed. Raises NotRewritable."""
     decoded = _decoded(data)
     if decoded is None:
         raise NotRewritable("the file is not in UTF-8, or UTF-16 with a byte order mark")
     if mime not in FORMATS:
-        raise NotRewritable("links in this format are not rewritten")
+        raise NotRewritable("gnod does not rewrite links in this format")
     mark, encoding, text = decoded
     changes, left = _LinkChanges(text, mime, number, paths).checked()
     edits = []
@@ -83,7 +83,7 @@ def rewrite(data: bytes, mime: str, number: int, paths: MovedPaths) -> tuple[lis
 
 
 def apply(content: AnyStr, changes: Iterable[tuple[int, AnyStr, AnyStr]]) -> AnyStr:
-    """Return the content with the changes, which are in order: where each one is, what is there, what it becomes."""
+    """Return the content with the sorted changes: their start, the old part and the new part."""
     parts: list[AnyStr] = []
     at = 0
     for start, old, new in changes:
@@ -94,13 +94,13 @@ def apply(content: AnyStr, changes: Iterable[tuple[int, AnyStr, AnyStr]]) -> Any
 
 
 def reverse(edits: Sequence[Edit]) -> list[Edit]:
-    """Return the edits that undo these, for the new content."""
+    """Return the edits that undo these in the new content."""
     shifts = accumulate((len(edit.new) - len(edit.old) for edit in edits), initial=0)
     return [Edit(edit.start + shift, edit.new, edit.old) for edit, shift in zip(edits, shifts, strict=False)]
 
 
 def _decoded(data: bytes) -> tuple[bytes, str, str] | None:
-    """Return the byte order mark, the encoding and the text; None if it would not become the same bytes again."""
+    """Return the byte order mark, the encoding and the text; None if encoding the text would give other bytes."""
     mark, encoding = next((each for each in _MARKS if data.startswith(each[0])), (b"", "utf-8"))
     try:
         text = data[len(mark) :].decode(encoding)
@@ -110,7 +110,7 @@ def _decoded(data: bytes) -> tuple[bytes, str, str] | None:
 
 
 class _LinkChanges:
-    """The changes of one text. `number`: of its file."""
+    """The changes of one text. `number`: the number of its file."""
 
     def __init__(self, text: str, mime: str, number: int, paths: MovedPaths) -> None:
         self._text, self._mime, self._paths = text, mime, paths
@@ -118,7 +118,7 @@ class _LinkChanges:
         self._found = _FoundLinks(text, mime)
 
     def checked(self) -> tuple[list[_Change], list[LeftLink]]:
-        """Return the changes after which all changed links lead where they should, and the other links."""
+        """Return the changes that are correct, and the links that they cannot correct."""
         wanted: dict[int, int] = {}
         changes: dict[int, _Change] = {}
         failed: dict[int, str] = {}
@@ -137,7 +137,7 @@ class _LinkChanges:
         return _in_order(kept), [self._left(*each) for each in sorted(failed.items())]
 
     def _wanted(self, link: WrittenLink) -> int | None:
-        """Return the file that a link must lead to and does not; None if it can stay as it is. Raises _Failed."""
+        """Return the file to which a link must lead but does not; None if the link can stay. Raises _Failed."""
         target = target_of(link, self._old)
         if target is None:
             return None
@@ -160,11 +160,11 @@ class _LinkChanges:
     def _change(self, link: WrittenLink, wanted: int) -> _Change:
         written = written_path(link, self._found.text)
         if written is None:
-            raise _Failed("its target is not written in one piece")
+            raise _Failed("its target is not written literally in the file")
         start = self._found.place(link.place)
         end = self._found.place(link.place + len(written))
         if start is None or end is None or _clean(self._text[start:end]) != _clean(written):
-            raise _Failed("its place in the file is not certain")
+            raise _Failed("its position in the file is uncertain")
         return start, self._text[start:end], self._spelled(link, written, wanted)
 
     def _spelled(self, link: WrittenLink, written: str, wanted: int) -> str:
@@ -177,7 +177,7 @@ class _LinkChanges:
         raise _Failed(f"no link of this kind can name {after}")
 
     def _wrong(self, changes: dict[int, _Change], wanted: dict[int, int]) -> list[int]:
-        """Return the changes with which the text, read again, does not have the links that it should have."""
+        """Apply the changes, parse the text again, and return the changes whose links do not have the right target."""
         if not changes:
             return []
         links = _FoundLinks(apply(self._text, _in_order(changes)), self._mime).links
@@ -195,7 +195,7 @@ class _LinkChanges:
 
 
 class _FoundLinks:
-    """The links of a file's text. `text`: what their places count in."""
+    """The links in the text of a file. Their positions refer to `text`."""
 
     def __init__(self, raw: str, mime: str) -> None:
         self._lines = _lines(raw)
@@ -216,7 +216,7 @@ class _FoundLinks:
         return source_line(self._lost, bisect_right(self._starts, at))
 
     def place(self, at: int) -> int | None:
-        """Return where a place of the text is in the file; None if its line has no such place."""
+        """Return the position in the file for a position in `text`; None if the line does not have it."""
         number = bisect_right(self._starts, at)
         if number not in self._columns:
             self._columns[number] = self._columns_of(number)
@@ -225,7 +225,7 @@ class _FoundLinks:
         return self._lines[self.line(at) - 1][0] + column if column >= 0 else None
 
     def _columns_of(self, number: int) -> dict[int, int] | None:
-        """Return where the characters of a line are in its line of the file; None if they are in the same places."""
+        """Return the columns in the file for the columns of a line; None if they are equal."""
         start = self._starts[number - 1]
         raw = self._raw[slice(*self._lines[self.line(start) - 1])]
         end = self._starts[number] - 1 if number < len(self._starts) else len(self.text)
@@ -238,7 +238,7 @@ def _lines(text: str) -> list[tuple[int, int]]:
 
 
 def _columns(raw: str) -> dict[int, int]:
-    """Return where the parts of a line begin, by their place in its canonical form, and where it ends."""
+    """Return the starts of the parts of a line, and its end, by their positions in the canonical form of the line."""
     columns: dict[int, int] = {}
     made = 0
     for start, cluster in _clusters(raw):
@@ -248,17 +248,17 @@ def _columns(raw: str) -> dict[int, int]:
 
 
 def _clusters(raw: str) -> Iterator[tuple[int, str]]:
-    """Yield the parts that are composed separately: a character with the marks and Hangul letters after it."""
+    """Yield the parts that Unicode composes separately: a character with the marks and Hangul letters after it."""
     starts = [at for at, char in enumerate(raw) if not (unicodedata.combining(char) or "\u1160" <= char <= "\u11ff")]
     for start, end in zip(starts, [*starts[1:], len(raw)], strict=True):
         yield start, raw[start:end]
 
 
 def _clean(part: str) -> str:
-    """Return the canonical form of a part of a line, with spaces at its end."""
+    """Return the canonical form of a part of a line, with its trailing spaces."""
     return canonicalise(f"|{part}|")[1:-2]
 
 
 def _in_order(changes: dict[int, _Change]) -> list[_Change]:
-    """Return each change once: links may share the definition of their target."""
+    """Return the sorted changes without duplicates: several links may share the definition of their target."""
     return sorted({change[0]: change for change in changes.values()}.values())

@@ -1,5 +1,5 @@
-"""Optical character recognition: which programs are there, the lines of a page, their order.
+"""Optical character recognition: find installed programs, recognise the lines of a page, and order them.
 
-Runs in worker processes of its own with the lowest priority, one page at a time. Knows neither the index nor when it
-runs (`gnod.background.ocr_backlog`), and nothing of formats beyond the pictures of their pages.
+It runs in separate worker processes with the lowest priority, one page at a time. Must not depend on the index or on
+formats, except for the pictures of their pages. `gnod.background.ocr_backlog` decides when it runs.
 """

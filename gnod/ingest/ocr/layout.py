@@ -1,6 +1,6 @@
-"""From recognised lines to the text of a page: reading order, columns, paragraphs, divided words. Pure.
+"""Turn recognised lines into the text of a page: reading order, columns, paragraphs, divided words. Pure.
 
-A recursive X-Y cut (Nagy & Seth 1984): between paragraphs, then between columns; what is left is read row by row.
+A recursive X-Y cut (Nagy & Seth 1984) cuts between paragraphs, then between columns. The rest is read row by row.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import NamedTuple
 
-# In heights of a line: the minimum space between paragraphs and between columns, and the minimum width of a column's
-# lines. The columns of a table are narrower, and are read row by row.
+# Minimum space between paragraphs and between columns, and minimum width of the lines of a column, all in line heights.
+# The columns of a table are narrower, so a table is read row by row.
 _PARAGRAPH = 0.9
 _GUTTER = 0.8
 _COLUMN = 9
@@ -22,7 +22,7 @@ _CONTINUED = re.compile(r"[^\W\d_A-Z]\S*")
 
 
 class RecognisedLine(NamedTuple):
-    """One recognised line. `corners` in pixels, clockwise from the upper left."""
+    """`corners`: in pixels, clockwise from the upper left."""
 
     text: str
     confidence: float
@@ -89,7 +89,7 @@ def _columns(placed: list[_Placed], height: float) -> list[list[_Placed]]:
 
 
 def _split(placed: list[_Placed], axis: int, gap: float) -> list[list[_Placed]]:
-    """Split where no line is, over more than `gap`. `axis`: 0 between columns, 1 between rows."""
+    """Split at spaces without lines that are wider than `gap`. `axis`: 0 between columns, 1 between rows."""
     parts: list[list[_Placed]] = []
     end = -math.inf
     for each in sorted(placed, key=lambda each: each.box[axis]):
@@ -112,7 +112,7 @@ def _rows(placed: list[_Placed], height: float) -> list[list[RecognisedLine]]:
 
 
 def _tilt(lines: Sequence[RecognisedLine]) -> float:
-    """Return the angle of the page in radians, from its longer lines."""
+    """Return the angle of the page in radians, measured on its longer lines."""
     edges = [(line.corners[0], line.corners[1]) for line in lines]
     angles = [(math.dist(a, b), math.atan2(b[1] - a[1], b[0] - a[0])) for a, b in edges]
     longest = max(length for length, _ in angles)

@@ -1,4 +1,4 @@
-"""Recognise one page of a file: its picture, its lines, its text. Runs in a worker."""
+"""Recognise one page of a file: draw its picture, find its lines, and order its text. Runs in a worker."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gnod.store.tables.records import RecognisedPage
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_DPI = 150  # of pages of PDF files
+_DPI = 150  # for pages of PDF files
 _ZIP = b"PK\x03\x04"
 # Boxes are stored as shares of the page's sides.
 _WHOLE = 10_000
@@ -49,17 +49,17 @@ def _picture(data: bytes, number: int) -> Image:
 
 
 def _confidence(lines: Sequence[RecognisedLine]) -> float:
-    """Return the mean over all characters."""
+    """Return the mean confidence over all characters."""
     length = sum(len(line.text) for line in lines)
     return sum(len(line.text) * line.confidence for line in lines) / length if length else 0.0
 
 
 def _packed(boxes: Sequence[RecognisedBox], size: tuple[int, int], turns: int) -> bytes:
-    """Return four numbers of 16 bits for each line: left, top, right, bottom. The boxes are on the picture after
-    `turns`; the numbers are for the page as it lies."""
+    """Return four numbers of 16 bits for each line: left, top, right, bottom. The boxes refer to the picture after
+    `turns`; the numbers refer to the original page."""
     width, height = size
     for turned in range(turns, 0, -1):
-        right = width if turned % 2 else height  # the sides of the picture before this turn
+        right = width if turned % 2 else height  # the right side of the picture before this turn
         boxes = [RecognisedBox(right - box.bottom, box.left, right - box.top, box.right) for box in boxes]
     shares = [
         min(max(round(value * _WHOLE / side), 0), _WHOLE)

@@ -1,6 +1,6 @@
-"""The recogniser that comes as a wheel: RapidOCR with the models of PP-OCR, through onnxruntime.
+"""Recognise text with RapidOCR, which is installed as a wheel with the models of PP-OCR and uses onnxruntime.
 
-The only module that uses rapidocr. The models are those of the wheel, by their paths: it never downloads.
+This is the only module that uses rapidocr. It passes the paths of the models in the wheel, so nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from gnod.ingest.ocr.layout import RecognisedLine
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# Lines below this confidence are noise. On a page that is the right way up, real lines have .9 and more.
+# Lines below this confidence are noise. On an upright page, real lines have .9 and more.
 _CONFIDENCE_FLOOR = 0.6
 # A page whose lines have less confidence may be upside down.
 _DOUBTFUL = 0.8
-# The length of the longer side in pixels, for finding the lines. They are read from the full picture.
+# The length of the longer side, in pixels, of the picture for finding lines. They are read from the full picture.
 _DETECTION_SIDE = 960
-# The recogniser scales a line to a height of 48 pixels, and its time is in proportion to the width. Most lines are
-# smaller: their own width, and a little less, is enough. Measured in docs/BENCHMARKS.md.
+# The recogniser scales a line to a height of 48 pixels, and its time is proportional to the width. Most lines are
+# smaller; a little less than their original width is enough (measured in docs/BENCHMARKS.md).
 _HEIGHT = 48
 _OF_OWN_WIDTH = 0.85
 _NARROWEST = 0.4
 
 
 class PageReading(NamedTuple):
-    """The lines of a page, on the picture after `turns` by 90 degrees, counterclockwise. `is_unreadable`: there are
-    lines, but of a script that the models do not know."""
+    """The lines of a page, in the picture after `turns` by 90 degrees counterclockwise. `is_unreadable`: the page has
+    lines, but in a script that the models do not know."""
 
     lines: list[RecognisedLine]
     turns: int
@@ -37,7 +37,7 @@ class PageReading(NamedTuple):
 
 
 def read(image: Image) -> PageReading:
-    """Return the lines of a page; an empty list if it has no text. A page on its side or upside down is turned."""
+    """Return the lines of a page; an empty list if it has no text. Sideways and upside-down pages are turned."""
     import numpy as np
 
     pixels = np.asarray(image)[:, :, ::-1]  # OpenCV expects this order
@@ -50,7 +50,7 @@ def read(image: Image) -> PageReading:
 
 
 def _turns(lines: list[RecognisedLine]) -> tuple[int, ...]:
-    """Return how else to look at a page, from how it was read as it lies."""
+    """Return the turns to try, given the lines that were read without a turn."""
     if sum(_height(line) > _width(line) for line in lines) > len(lines) / 2:
         return (1, 3)
     is_doubtful = sum(line.confidence for line in lines) < _DOUBTFUL * len(lines)
@@ -58,7 +58,7 @@ def _turns(lines: list[RecognisedLine]) -> tuple[int, ...]:
 
 
 def _score(reading: PageReading) -> float:
-    """A line across is worth more than one that runs up or down."""
+    """Score a reading: horizontal lines count more than vertical ones."""
     return sum(
         len(line.text) * (line.confidence if _width(line) > _height(line) else line.confidence / 2)
         for line in reading.lines
@@ -66,8 +66,8 @@ def _score(reading: PageReading) -> float:
 
 
 def _is_unreadable(lines: list[RecognisedLine]) -> bool:
-    """Tell whether most long lines gave no letters, or all of them doubtful ones: their script is not one of the
-    models'."""
+    """Return whether most long lines gave no letters, or all of them gave doubtful ones, because the models do not know
+    their script."""
     long = [line for line in lines if _width(line) > 6 * _height(line)]
     # A letter is at most as wide as the line is high.
     empty = [line for line in long if sum(map(str.isalnum, line.text)) * _height(line) < 0.3 * _width(line)]
@@ -97,13 +97,13 @@ def _recogniser() -> Any:
         params={
             "Global.log_level": "critical",
             "Global.text_score": 0.0,
-            "Global.max_side_len": 4000,  # the picture already has its size
+            "Global.max_side_len": 4000,  # the picture is already scaled
             "Det.model_path": _model("det"),
             "Det.limit_side_len": _DETECTION_SIDE,
             "Det.limit_type": "max",
             "Global.use_cls": False,
             "Rec.model_path": _model("rec"),
-            # More lines at a time are not faster, and take more memory.
+            # Larger batches of lines are not faster, and take more memory.
             "Rec.rec_batch_num": 2,
             "EngineConfig.onnxruntime.intra_op_num_threads": 1,
             "EngineConfig.onnxruntime.inter_op_num_threads": 1,

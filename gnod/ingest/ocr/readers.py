@@ -1,6 +1,6 @@
-"""Which programs recognise the text of a collection's pages, by its setting `ocr` and by what is installed.
+"""Choose the programs that recognise a collection's pages, by its setting `ocr` and by the installed software.
 
-Loads none of them: it runs in the daemon.
+This module runs in the daemon, so it must not load the programs.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ import msgspec
 from gnod import extras
 
 OFF = "`ocr` is off for this collection"
-# Languages of other scripts than those of the models in rapidocr (Latin, Greek, Chinese, Japanese), as tesseract names
-# them.
+# Languages in scripts that the models of rapidocr do not know, with their names in tesseract. The models know Latin,
+# Greek, Chinese and Japanese.
 _OTHER_SCRIPTS = """
     am:amh ar:ara be:bel bg:bul bn:ben fa:fas gu:guj he:heb hi:hin hy:hye ka:kat kk:kaz km:khm kn:kan ko:kor
     ky:kir lo:lao mk:mkd ml:mal mn:mon mr:mar my:mya ne:nep pa:pan ru:rus si:sin sr:srp ta:tam te:tel tg:tgk
@@ -26,7 +26,7 @@ _READ_BY_RAPIDOCR = """
     cs:ces da:dan de:deu el:ell en:eng es:spa et:est fi:fin fr:fra hr:hrv hu:hun it:ita ja:jpn lt:lit lv:lav
     nl:nld no:nor pl:pol pt:por ro:ron sk:slk sl:slv sv:swe tr:tur vi:vie zh:chi_sim
 """
-# Each further language takes tesseract the same time again.
+# The time of tesseract is proportional to the number of languages.
 _MAX_LANGUAGES = 3
 _TESSDATA = (
     "/usr/share/tesseract-ocr/*/tessdata /usr/share/tessdata /opt/homebrew/share/tessdata /usr/local/share/tessdata"
@@ -51,7 +51,7 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def name(self) -> str:
-        """The name under which results are stored: others may come from other programs."""
+        """Return the name under which results are stored, because other programs may give other results."""
         return "+".join([*(["rapidocr"] if self.rapid else []), *(f"tesseract:{code}" for code in self.tesseract)])
 
 
@@ -73,10 +73,10 @@ def _choose(setting: str, *, has_rapid: bool, installed: Collection[str]) -> Rea
         others = [code for code in sorted(installed) if code in _OTHERS.values()][:_MAX_LANGUAGES]
         codes = others or ([] if has_rapid else sorted(installed)[:_MAX_LANGUAGES])
         return Reader(rapid=has_rapid, tesseract=tuple(codes)) if has_rapid or codes else _installing()
-    wanted = [tag.split("-")[0] for tag in setting.split(",")]
-    if has_rapid and not _OTHERS.keys() & wanted:
+    tags = [tag.split("-")[0] for tag in setting.split(",")]
+    if has_rapid and not _OTHERS.keys() & tags:
         return Reader(rapid=True)
-    codes = [code for tag in wanted if (code := _KNOWN.get(tag, tag))]
+    codes = [code for tag in tags if (code := _KNOWN.get(tag, tag))]
     if missing := [code for code in codes if code not in installed]:
         return (
             f"the languages in `ocr` need tesseract: install {', '.join(f'tesseract-ocr-{code}' for code in missing)}"

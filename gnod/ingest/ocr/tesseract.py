@@ -1,4 +1,4 @@
-"""Tesseract, where the system has it: its library through ctypes, because the sandbox forbids to start programs."""
+"""Recognise text with Tesseract if the system has it. The sandbox blocks new processes, so use its library (ctypes)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LIBRARIES = (
 )
 _CONFIDENCE_FLOOR = 40.0
 _WORD = "5"
-_TEXT_OF_WORDS = 12  # columns of the table that it returns
+_TEXT_OF_WORDS = 12  # columns of the table that tesseract returns
 
 
 def read(image: Image, languages: Sequence[str]) -> list[RecognisedLine]:

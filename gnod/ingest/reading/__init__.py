@@ -1,4 +1,4 @@
-"""What all formats share: what a converter declares and returns, decoding, limits, unpacking, pictures.
+"""Common code of all formats: the declaration and results of converters, decoding, limits, unpacking, pictures.
 
-It does not know single formats; those are in `gnod.ingest.formats`.
+Must not depend on particular formats, which are in `gnod.ingest.formats`.
 """

@@ -1,6 +1,6 @@
-"""What a converter declares, and the content that it reads. Must not depend on particular formats.
+"""Define the declaration of a converter and the content that it reads. Must not depend on particular formats.
 
-A converter is a module that makes a `Converter`; `registry` lists them.
+A converter is a module that creates a `Converter`; `registry` lists them.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 
 
 class Allowance:
-    """The amount that may still be unpacked for one file, however deeply archives are nested."""
+    """The remaining amount that may be unpacked for one file, at any depth of nested archives."""
 
     def __init__(self) -> None:
         self.unpacked_bytes = UNPACKED_BYTES
         self.members = UNPACKED_MEMBERS
 
     def take(self, size: int) -> None:
-        """Count a member of that size. Raises ConversionFailed: too_large."""
+        """Count a member of `size` bytes. Raises ConversionFailed: too_large."""
         self.take_member()
         self.take_bytes(size)
 
@@ -52,8 +52,8 @@ class Allowance:
 
 
 class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
-    """The bytes of a file, or of a file in an archive. `convert` converts further content, such as an archive's
-    members. `depth` counts the archives around it, which share the `allowance`. `scans`: its pages without text."""
+    """The bytes of a file, or of a file in an archive. `convert` converts further content, such as the members of an
+    archive. `depth` counts the enclosing archives, which share the `allowance`. `scans`: its pages without text."""
 
     data: bytes
     name: str
@@ -70,7 +70,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def label(self) -> str:
-        """Return how messages call a file of this name."""
+        """Return the description of this file for messages."""
         return f".{self.extension} file" if self.extension else "file without an extension"
 
     @property
@@ -83,7 +83,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def zip_members(self) -> frozenset[str] | None:
-        """The names of a zip's members; None where its table of contents cannot be read."""
+        """The names of a zip's members; None if its table of contents cannot be read."""
         try:
             with zipfile.ZipFile(io.BytesIO(self.data)) as archive:
                 return frozenset(name.lstrip("/").replace("\\", "/") for name in archive.namelist())
@@ -92,7 +92,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def ole_names(self) -> frozenset[str]:
-        """The names at the top of an OLE file, in lower case; all of them where its directory is damaged."""
+        """The top-level names of an OLE file, in lower case; all names if its directory is damaged."""
         if not self.data.startswith(_OLE):
             return frozenset()
         import olefile
@@ -115,7 +115,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def text(self, charset: re.Pattern[bytes] | None = None) -> str:
-        """Decode the content; `charset` finds the name of the charset that the file declares in its first bytes.
+        """Decode the content. `charset` matches the name of the charset that the file declares in its first bytes.
 
         Raises ConversionFailed: binary (as NotText), too_long.
         """
@@ -127,7 +127,7 @@ class FileContent(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
 
 class LogText(NamedTuple):
-    """A part of a log: how many bytes it and those before it have, and what the reader knows behind it."""
+    """A part of a log. `end`: its end in the file, in bytes. `after`: the state of the reader after it."""
 
     end: int
     after: bytes
@@ -136,25 +136,26 @@ class LogText(NamedTuple):
 
 Test = Callable[[FileContent], bool]
 ReadLog = Callable[[FileContent, bytes], Iterator[LogText]]
-"""Yields the parts of the lines of a log: those behind the place where a reader knew this; b"": from the beginning on.
-Where a part ends depends on its own lines and on the one behind it."""
+"""Yields the parts of a log. The bytes are the state of the reader at the start of the content; b"" at the beginning of
+the log. The end of a part depends on its lines and on the line after it."""
 
 
 class Converter(msgspec.Struct, frozen=True, kw_only=True):
-    """One format: how to recognise a file, and how to read it.
+    """Recognises and reads files of one format.
 
-    `label` names such a file in messages. `extensions`, in lower case without dots, `shared_extensions` (which other
-    formats also use, so that the content decides) and `file_names` are separated by spaces. `signature` recognises a
-    binary format, whatever the file is called; `resembles` a text format, where the name does not decide. A
-    `is_container` format is the base of many others: files with their extensions are not read as it.
+    `label` names such a file in messages. Spaces separate the items of `extensions` (in lower case without dots),
+    `shared_extensions` (which other formats also use, so that the content decides) and `file_names`. `signature`
+    recognises a binary format under any file name; `resembles` recognises a text format if the name does not decide. A
+    format with `is_container` is the base of many others; it does not read files with their extensions.
 
-    For people: does the text have `headings`, is the text in pictures read (`images`), and what does a hit name
-    (`location`; empty: only the file)? `remark` says more. `instead`, for a format that cannot be read: what to do.
+    The documentation uses the following fields. `headings`: the text has headings. `images`: the text in pictures is
+    read. `location`: what a hit names (empty: only the file). `remark`: further notes. `instead`: what to do if the
+    format cannot be read.
 
-    `read` returns the text or raises ConversionFailed; None: the format is known but cannot be read. Its other
-    exceptions are reported as damage. It imports large libraries when it is called, not with its module.
+    `read` returns the text or raises ConversionFailed; None: gnod knows the format but cannot read it. Other exceptions
+    are reported as damage. It imports large libraries when it is called, not with its module.
 
-    `log`: such files only grow, and are read in parts, which are documents of their own (gnod.ingest.workers.logs).
+    `log`: such files only grow, and are read in parts, which are separate documents (gnod.ingest.workers.logs).
     """
 
     label: str
@@ -188,12 +189,13 @@ def any_of(*tests: Test) -> Test:
 
 
 def zip_with(*members: str) -> Test:
-    """Recognise a zip that has one of these members."""
+    """Recognise a zip with at least one of these members."""
     return lambda content: content.is_zip and not (content.zip_members or frozenset()).isdisjoint(members)
 
 
 def ole_with(*names: str) -> Test:
-    """Recognise an OLE file (Office until 2003) with a stream, or a folder of streams, whose name begins like this."""
+    """Recognise an OLE file (Office until 2003) with a stream, or a folder of streams, whose name begins with one of
+    these."""
     beginnings = tuple(name.lower() for name in names)
     return lambda content: any(name.startswith(beginnings) for name in content.ole_names)
 

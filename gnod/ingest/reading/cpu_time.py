@@ -1,6 +1,6 @@
 """Limit the CPU time of one way to read a file, so that another can be tried within the file's own limit.
 
-A few kilobytes can keep a library busy for hours. The limit holds in Python code and in regular expressions; If C code
+A few kilobytes can keep a library busy for hours. The limit works in Python code and in regular expressions. If C code
 does not return, the pool ends the process.
 """
 
@@ -21,13 +21,13 @@ class CpuTimeExceeded(BaseException):
 
 @contextmanager
 def limit_cpu_time(seconds: float) -> Iterator[None]:
-    """Raise CpuTimeExceeded in the block when it has used this much CPU time. Cannot be nested; without effect outside
-    the main thread, where no signal arrives."""
+    """Raise CpuTimeExceeded in the block when it has used this much CPU time. Cannot be nested. It has no effect
+    outside the main thread, because other threads receive no signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     before = signal.signal(signal.SIGVTALRM, _raise_exceeded)
-    # Repeat it, because the library may catch the exception.
+    # Repeat the signal, because the library may catch the exception.
     signal.setitimer(signal.ITIMER_VIRTUAL, seconds, _REPEAT_S)
     try:
         yield

@@ -1,8 +1,8 @@
-"""Bytes to text: byte order marks, UTF-8, UTF-16 and UTF-32 without a mark, what the file declares, then a guess.
+"""Decode bytes: byte order marks, UTF-8, UTF-16 and UTF-32 without a mark, the declared encoding, then a guess.
 
-Texts of several writers have lines in different encodings, and bytes of Latin-1 inside UTF-8: both are read.
+Texts by several writers may have lines in different encodings, and Latin-1 bytes inside UTF-8; both are supported.
 
-Every step is linear in the size of the input; the statistical guess sees a bounded sample.
+Every step is linear in the size of the input; the statistical guess uses a bounded sample.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _CONTROLS = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b"))
 _ASCII, _HIGH = bytes(range(128)), bytes(range(128, 256))
 _WIDE_SAMPLE = 4096
 _GUESS_SAMPLE = 64 * 1024
-# An encoding is read as the larger one that its writers use, as browsers do (WHATWG Encoding).
+# As in browsers (WHATWG Encoding), an encoding is replaced by the larger one that writers really use.
 _LARGER = {
     **dict.fromkeys(("ascii", "latin-1", "iso8859-1", "us-ascii"), "cp1252"),
     **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
@@ -36,12 +36,12 @@ _LARGER = {
     "tis-620": "cp874",
     "iso2022_jp": "iso2022_jp_ext",
 }
-# Encodings in seven bits, which UTF-8 would accept, by the sequences that switch to their letters.
+# Seven-bit encodings, which are also valid UTF-8, by the sequences that switch to their letters.
 _SWITCHES = (
     (b"\x1b$)C", "iso2022_kr"),
     *((sequence, "iso2022_jp_ext") for sequence in (b"\x1b$B", b"\x1b$@", b"\x1b(J", b"\x1b(I", b"\x1b$(D")),
 )
-# Scripts as ranges of characters; those of East Asia are mixed.
+# Scripts as ranges of characters. East Asian texts mix several scripts.
 _SCRIPTS = (
     *((0x80, 0x24F), (0x370, 0x3FF), (0x400, 0x52F), (0x530, 0x58F), (0x590, 0x5FF), (0x600, 0x77F), (0x900, 0x97F)),
     *((0x980, 0xDFF), (0xE00, 0xEFF), (0x1000, 0x109F), (0x10A0, 0x10FF), (0x1200, 0x137F), (0x1780, 0x17FF)),
@@ -57,7 +57,7 @@ class NotText(ConversionFailed):
 
 
 def decode(data: bytes, declared: str | None = None) -> str:
-    """Return the text of `data`; `declared` is the charset that the file names for itself. Raises NotText."""
+    """Return the text of `data`. `declared`: the charset that the file declares. Raises NotText."""
     for mark, encoding in _MARKS:
         if data.startswith(mark):
             return _sane(data[len(mark) :].decode(encoding, "replace"))
@@ -72,7 +72,7 @@ def decode(data: bytes, declared: str | None = None) -> str:
 
 
 def _seven_bits(data: bytes, declared: str | None) -> str | None:
-    """Return the encoding of a text that has only ASCII characters, but does not mean them."""
+    """Return the encoding of a text that uses ASCII bytes to encode other characters."""
     if declared == "utf-7":
         return declared if data.isascii() else None
     if declared == "hz":
@@ -81,7 +81,7 @@ def _seven_bits(data: bytes, declared: str | None) -> str | None:
 
 
 def _utf8(data: bytes) -> str | None:
-    """Decode UTF-8 in which at least half of the characters beyond ASCII, or many lines, are right."""
+    """Decode UTF-8 with errors, if at least half of the characters beyond ASCII, or many lines, are valid."""
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -92,13 +92,13 @@ def _utf8(data: bytes) -> str | None:
 
 
 def _right_characters(data: bytes) -> int:
-    """Return how many characters of several bytes are right."""
+    """Return the number of valid multi-byte characters."""
     text = data.decode("utf-8", "ignore")
     return len(text) - len(text.encode().translate(None, _HIGH))
 
 
 def _by_line(data: bytes) -> str | None:
-    """Decode a text in which a fifth of the lines is UTF-8; the others are in one older encoding."""
+    """Decode a text if at least a fifth of its non-ASCII lines is UTF-8. The others are in one older encoding."""
     lines = data.split(b"\n")
     high = [line for line in lines if not line.isascii()]
     wrong = [line for line in high if not _is_utf8(line)]
@@ -122,7 +122,7 @@ def _is_utf8(line: bytes) -> bool:
 
 
 def _or_western(error: UnicodeError) -> tuple[str, int]:
-    """Read what is not UTF-8 as a Western letter, if it is inside a word or beside one."""
+    """Decode invalid UTF-8 as Western letters if it is inside a word or next to one."""
     if not isinstance(error, UnicodeDecodeError):
         raise error
     start, end = error.start, error.end
@@ -150,7 +150,7 @@ def _other(data: bytes, declared: str | None) -> str:
 
 
 def _wide(data: bytes) -> str | None:
-    """Decode UTF-16 or UTF-32 without a mark: of Western text, every other byte is 0."""
+    """Decode UTF-16 or UTF-32 without a mark. In Western text, every other byte is 0."""
     sample = data[: _WIDE_SAMPLE - _WIDE_SAMPLE % 4]
     if len(sample) < 4 or len(sample.translate(None, _CONTROLS)) * 50 >= len(sample) * 49:
         return None
@@ -172,11 +172,11 @@ def _wide(data: bytes) -> str | None:
 
 
 def _is_of_one_script(sample: bytes, encoding: str) -> bool:
-    """Tell whether nearly all characters are ASCII, punctuation or of one script. Numbers that are read as letters are
-    of many."""
+    """Return whether nearly all characters are ASCII, punctuation or of one script. Binary data that is decoded as text
+    has letters of many scripts."""
     codes = [ord(char) for char in sample[: len(sample) // 2 * 2].decode(encoding, "replace")]
     plain = sum(code in (9, 10, 13) or 0x20 <= code < 0x7F for code in codes) + _count(codes, _PUNCTUATION)
-    # By chance, some UTF-8 with control characters looks like Chinese.
+    # Some UTF-8 with control characters looks like Chinese by chance.
     scripts = [(script,) for script in _SCRIPTS] + ([] if _is_utf8(sample) else [_EAST_ASIAN])
     of_script = max(_count(codes, script) for script in scripts)
     return 4 <= len(codes) <= of_script * 4 and plain + of_script >= _LEAST_OF_SCRIPT * len(codes)
@@ -187,7 +187,7 @@ def _count(codes: Sequence[int], ranges: Iterable[tuple[int, int]]) -> int:
 
 
 def _sane(text: str) -> str:
-    """Return the text. Raises NotText where its beginning looks like numbers that were read as letters."""
+    """Return the text. Raises NotText if its beginning looks like decoded binary data."""
     sample = text[:_WIDE_SAMPLE]
     odd = sum(not (char.isprintable() or char.isspace()) or char == "\ufffd" for char in sample)
     if odd * 5 > len(sample):
@@ -196,7 +196,8 @@ def _sane(text: str) -> str:
 
 
 def _codec(name: str | None) -> str | None:
-    """Return Python's name of a text codec."""
+    """Return Python's name for a declared charset; None if it is unknown, or if gnod detects it without a
+    declaration."""
     if not name:
         return None
     name = name.strip().strip("\"'")
@@ -214,8 +215,8 @@ def _codec(name: str | None) -> str | None:
 
 
 def _sample(data: bytes) -> bytes:
-    """Return the part around the first byte that is not ASCII, cut at a line or a space: a cut inside a character would
-    rule out the right encoding."""
+    """Return the part around the first non-ASCII byte, cut at a line or a space: a cut inside a character would rule
+    out the right encoding."""
     first = len(data) - len(data.lstrip(_ASCII))
     start = max(data.rfind(b"\n", 0, first) + 1, first - 256)
     sample = data[start : start + _GUESS_SAMPLE]

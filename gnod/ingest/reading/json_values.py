@@ -1,4 +1,4 @@
-"""Values of JSON that others wrote: each is used only if it has the expected type."""
+"""Read values from untrusted JSON. A value counts only if it has the expected type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def loads(data: bytes) -> object:
-    """Return the value of a JSON text; escapes of half a character are replaced. Raises ValueError."""
+    """Return the value of a JSON text; lone surrogates are replaced. Raises ValueError."""
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -1,4 +1,5 @@
-"""What is shown of a page, and what can be selected and followed on it: plain data, and how characters become runs.
+"""Define plain data for viewing a page: its picture, and the text and links that a user can select and follow. Also
+join characters to runs.
 
 Must not depend on formats.
 """
@@ -12,7 +13,7 @@ import msgspec
 
 
 class TextRun(NamedTuple):
-    """Characters beside each other, and their box. The last run of a line ends in a line end."""
+    """Adjacent characters and their box. The last run of a line ends in a line end."""
 
     text: str
     left: float
@@ -22,7 +23,7 @@ class TextRun(NamedTuple):
 
 
 class LinkArea(NamedTuple):
-    """A box that leads to a `page` of the file, or to an `address` of the web."""
+    """A box that leads to a `page` of the file or to a web `address`."""
 
     left: float
     top: float
@@ -33,7 +34,7 @@ class LinkArea(NamedTuple):
 
 
 class LayerRead(NamedTuple):
-    """The page `number`. Boxes are in points from the upper left corner of the page as it is shown."""
+    """The text and links of the page `number`. Boxes are in points from the upper left corner of the displayed page."""
 
     number: int
     width: float
@@ -51,7 +52,7 @@ class OutlineMark(NamedTuple):
 
 
 class ImageRead(msgspec.Struct, frozen=True, kw_only=True, tag="image_read"):
-    """A page as a picture that this process has encoded itself. `pages`: of the file."""
+    """A page as a picture that this process has encoded itself. `pages`: the number of pages of the file."""
 
     source_hash: str
     mime: str
@@ -67,7 +68,8 @@ class PictureRead(msgspec.Struct, frozen=True, kw_only=True, tag="picture_read")
 
 
 class LayersRead(msgspec.Struct, frozen=True, kw_only=True, tag="layers_read"):
-    """`pages`: how many the file has. `outline`: read with the first page. A picture has one layer without text."""
+    """`pages`: the number of pages of the file. `outline`: only with the first page. A picture has one layer without
+    text."""
 
     source_hash: str
     pages: int
@@ -76,8 +78,8 @@ class LayersRead(msgspec.Struct, frozen=True, kw_only=True, tag="layers_read"):
 
 
 def runs_of(text: str, edges: Sequence[float]) -> Iterator[TextRun]:
-    """Yield the text in runs: a line ends one, and so does a gap that is wider than a letter is high. `edges`: as in
-    PageText."""
+    """Yield the text in runs. A run ends at a line end, and at a gap that is wider than a letter is high. `edges`: as
+    in PageText."""
     run: list[str] = []
     boxes: list[Sequence[float]] = []
     for at, character in enumerate(text + "\n"):

@@ -1,7 +1,7 @@
-"""Detect the 8-bit or East Asian encoding of a text that is not Unicode, by the letters that each one would give.
+"""Detect the 8-bit or East Asian encoding of a text that is not Unicode, by the letters that each encoding would give.
 
-Statistical detectors take Shift-JIS for Korean and `naïve` for Czech. Here, the right encoding is the one whose letters
-are the frequent ones of a language; of Western texts, their words tell the language.
+Statistical detectors take Shift-JIS for Korean and `naïve` for Czech. This module chooses the encoding that gives the
+frequent letters of a language; for Western texts, sequences of letters decide on the language.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _RUN = re.compile(rb"[\x80-\xff]{3,}")
 _WORD = re.compile(r"[^\W\d_]+")
 _HIGH_CHARACTER = re.compile("[^\x00-\x7f]")
 _LEAST = 0.2
-_MARGIN = 3.0  # how much likelier than Western words other words must be, as a logarithm
+_MARGIN = 3.0  # other languages must be likelier than Western ones by this much, as a logarithm
 
-# The letters of languages, the most frequent ones first; of East Asian ones, the most frequent characters.
+# The letters of languages, sorted by frequency; for East Asian languages, the most frequent characters.
 _RUSSIAN = "оеаинтсрвлкмдпуяыьгзбчйхжшюцщэфъё"
 _UKRAINIAN = "оанивітерскулдмпьзябйгчюхцїжєшщфґ"
 _GREEK = "ατοιεσνηυρπκμλςθδγφχάίόέήώύβωξζψϊΐ"
@@ -62,7 +62,7 @@ _HALF_KANA = re.compile("[\uff61-\uff9f]")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
 _PUNCTUATION = re.compile("[\u3000-\u303f\uff00-\uff60]")
 
-# The encodings of languages in Latin letters, and their letters beyond ASCII
+# The encodings of languages in Latin letters, and their letters beyond ASCII.
 _WESTERN = (WESTERN, "cp850", "mac_roman")
 _CENTRAL, _BALTIC = ("cp1250", "iso8859_2"), ("cp1257", "iso8859_13")
 _LATIN = {
@@ -109,7 +109,7 @@ def legacy_encoding(sample: bytes) -> str:
 
 
 def _scores(sample: bytes) -> Iterator[tuple[str, float]]:
-    """Yield encodings with how well their letters fit a language, up to 1."""
+    """Yield encodings with a score of at most 1 that says how well their letters fit a language."""
     for encoding, score in _EAST_ASIAN:
         if text := _decoded(sample, encoding):
             wide = _HIGH_CHARACTER.findall(text)
@@ -121,7 +121,7 @@ def _scores(sample: bytes) -> Iterator[tuple[str, float]]:
 
 
 def _japanese(text: str, wide: list[str]) -> float:
-    # In Shift-JIS, the narrow kana are single bytes, as the letters of other encodings are.
+    # In Shift-JIS, narrow kana are single bytes, as are the letters of other encodings.
     return sum(char in _COMMON_JAPANESE for char in wide) + len(_KANA.findall(text)) - len(_HALF_KANA.findall(text))
 
 
@@ -146,7 +146,7 @@ _EAST_ASIAN: tuple[tuple[str, Callable[[str, list[str]], float]], ...] = (
 
 
 def _of_alphabet(text: str, letters: str) -> float:
-    """Return how frequent the letters are in a language, on average. Capitals inside words are wrong."""
+    """Return the mean frequency score of the letters in a language. Capitals inside words lower it."""
     wide = _HIGH_CHARACTER.findall(text)
     rank: dict[str, float] = {letter: 1 - 0.8 * place / len(letters) for place, letter in enumerate(letters)}
     found = sum(rank.get(char.lower(), -1.0) for char in wide)
@@ -155,7 +155,7 @@ def _of_alphabet(text: str, letters: str) -> float:
 
 
 def _latin(sample: bytes) -> str:
-    """Choose by letters that belong to one language; of several languages, by the words."""
+    """Choose the encoding by letters that only one language uses, or else by the sequences of letters."""
     possible: dict[str, str] = {}
     for language, (letters, encodings) in _LATIN.items():
         for encoding in encodings:

@@ -1,8 +1,7 @@
-"""The only module that uses markitdown: calls one of its converters and translates its exceptions.
+"""Call a converter of markitdown and translate its exceptions. Only this module uses markitdown.
 
-Its converters are called directly, not through the MarkItDown class: that loads a neural network to guess
-file types, opens an HTTP session, and has converters that ask YouTube for transcripts or start other
-programs.
+It calls converters directly, because the MarkItDown class loads a neural network to guess file types, opens an HTTP
+session, and has converters that request transcripts from YouTube or start other programs.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.reading.result import ConversionFailed, Converted
 from gnod.ingest.reading.versions import versioned
 
-# The callers fall back to a simpler reader. Both together have 60 s.
+# After this time, callers use a simpler reader. Both readers together have 60 s.
 _LIMIT_S = 15.0
 
 
 @cache
 def _converter_class(name: str) -> Any:
-    """Import one converter, without the `__init__` of the packages: it imports all converters, and with them pandas and
+    """Import one converter without the `__init__` of the packages, which would import all converters, pandas and
     onnxruntime (0.6 s and 130 MB)."""
     for package in ("markitdown", "markitdown.converters"):
         if package not in sys.modules:
@@ -38,7 +37,7 @@ def _converter_class(name: str) -> Any:
 
 
 def through_markitdown(converter: str, data: bytes, *, extension: str, url: str | None = None) -> Converted:
-    """Run one converter class of markitdown by its name; text formats must be UTF-8.
+    """Run a converter class of markitdown by its name. Text formats must be in UTF-8.
 
     Raises ConversionFailed (timeout, encrypted, corrupt); lets MemoryError and RecursionError pass.
     """
@@ -52,7 +51,7 @@ def through_markitdown(converter: str, data: bytes, *, extension: str, url: str 
     except (MemoryError, RecursionError):
         raise
     except CpuTimeExceeded:
-        message = f"The .{extension} file is built so that it takes more than {_LIMIT_S:g} s to read."
+        message = f"The .{extension} file takes more than {_LIMIT_S:g} s to read because of its structure."
         raise ConversionFailed("timeout", message) from None
     except Exception as error:
         raise _translated(error, extension) from error

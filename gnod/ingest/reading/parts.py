@@ -1,4 +1,4 @@
-"""A text that is put together from parts, each with its location in the source and within one limit."""
+"""Build a text from parts, record the location of each part in the source, and enforce a limit on their total size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _BETWEEN = "\n\n"
 
 
 class Parts:
-    """Parts of one kind, in their order; empty ones are left out."""
+    """Parts of one kind, in order, without empty ones."""
 
     def __init__(self, kind: Kind, max_characters: int) -> None:
         self._kind = kind
@@ -20,8 +20,8 @@ class Parts:
         self._line = 1
 
     def add(self, text: str, value: int | str, rows: list[tuple[int, int]] | None = None) -> None:
-        """Add the text of a page, sheet and so on. `rows`: where rows of the source begin, as (line of the text from 0,
-        row); between them, each line is the next row.
+        """Add the text of a page, sheet or other part. `rows`: the starts of rows of the source, as (line of the text
+        from 0, row); the lines after a start are the rows that follow.
 
         Raises ConversionFailed (too_long).
         """

@@ -1,4 +1,4 @@
-"""From the bytes of a file to the picture of one of its pages, within limits. Must not depend on recognition."""
+"""Decode the picture of one page of a file within limits. Must not depend on recognition."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 # A page of A3 at 600 dpi has 70 megapixels.
 MAX_PIXELS = 120_000_000
-# Count one more than are read, so that the owner of the file is told.
+# Count one page more than are read, so that gnod can report pages that it does not read.
 MAX_FRAMES = MAX_PAGES + 1
 # Smaller pictures are symbols.
 _MIN_WIDTH, _MIN_HEIGHT = 40, 16
-# The maximum length of the longer side: A4 at 200 dpi. More takes longer, and does not make text more readable.
+# The maximum length of the longer side: A4 at 200 dpi. Larger pictures take longer and do not improve recognition.
 LONGEST = 2_400
 _FORMATS = ("PNG", "JPEG", "WEBP", "TIFF", "BMP", "HEIF", "GIF", "AVIF")
 _DRIVERS = ("Png", "Jpeg", "WebP", "Tiff", "Bmp", "Gif", "Avif")
@@ -34,7 +34,7 @@ _ON_ITS_SIDE = range(5, 9)
 
 
 class PictureHeader(NamedTuple):
-    """`frames`: how many pages a picture has; 0: it is too small for text. `pixels`: of one page."""
+    """`frames`: the number of pages of the picture; 0: it is too small for text. `pixels`: the number for one page."""
 
     frames: int
     mime: str
@@ -42,7 +42,7 @@ class PictureHeader(NamedTuple):
 
 
 def header(data: bytes) -> PictureHeader:
-    """Return what a picture is, without decoding it. Raises ConversionFailed (corrupt, too_large, unsupported)."""
+    """Read the header of a picture without decoding it. Raises ConversionFailed (corrupt, too_large, unsupported)."""
     with _opened(data) as image:
         return PictureHeader(_frames(image), _mime(image.format or ""), image.width * image.height)
 
@@ -86,16 +86,16 @@ def size(data: bytes, number: int) -> tuple[int, int]:
 
 
 def is_pdf(data: bytes) -> bool:
-    """Tell a PDF from a picture. Some PDFs do not begin with their signature."""
+    """Return whether a file is a PDF and not a picture. Some PDFs do not begin with their signature."""
     return _PDF in data[:8192] and not data.startswith(_SIGNATURES)
 
 
 @contextmanager
 def _opened(data: bytes) -> Iterator[Image]:
-    """Open a picture, without decoding it."""
+    """Open a picture without decoding it."""
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = None  # it warns at 90 megapixels; the limit here is MAX_PIXELS
+    Image.MAX_IMAGE_PIXELS = None  # this would warn at 90 megapixels; the limit here is MAX_PIXELS
     _register_heif()
     try:
         image = Image.open(io.BytesIO(data), formats=[name for name in _FORMATS if name in _known()])
@@ -117,7 +117,7 @@ def _register_heif() -> None:
 
 
 def _known() -> set[str]:
-    """Load the drivers of these formats only: somebody may wait for the picture, and there are forty."""
+    """Load the drivers of these formats only: Pillow has forty, and a user may be waiting for the picture."""
     from PIL import Image
 
     for driver in _DRIVERS:
@@ -148,16 +148,16 @@ def _seek(image: Image, number: int) -> bool:
 
 
 def _plain(image: Image) -> Image:
-    """Return a picture in RGB on white, at most LONGEST pixels long. The metadata stays."""
+    """Return a picture in RGB on white, at most LONGEST pixels long, with its metadata."""
     from PIL import Image
 
     image.load()
     if image.mode == "1":
-        image = image.convert("L")  # otherwise it would be scaled without greys, and letters would break
+        image = image.convert("L")  # scaling without greys would break letters
     elif image.mode in ("P", "PA"):
         image = image.convert("RGBA" if "transparency" in image.info or image.mode == "PA" else "RGB")
     image.thumbnail((LONGEST, LONGEST))
-    if image.mode.startswith("I") or image.mode == "F":  # it has 16 bits
+    if image.mode.startswith("I") or image.mode == "F":  # 16 bits
         low, high = image.getextrema()
         scale = 255 / max(float(high) - float(low), 1.0)  # type: ignore[arg-type]
         image = image.point(lambda value: (value - low) * scale).convert("L")

@@ -1,4 +1,4 @@
-"""What a converter returns, or raises, and the pages without text that it reports."""
+"""Define the results and errors of converters, and the pages without text that they report."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 # The maximum for one file. A book has 500 pages; recognising 2,000 takes two hours.
 MAX_PAGES = 2_000
 CONVERSATION = "application/x-conversation"
-"""The MIME type of what people or agents said to each other, whatever program has written it."""
+"""The MIME type of conversations of people or agents, independent of the program that has written them."""
 
 
 class Member(msgspec.Struct, frozen=True):
-    """A file in another one. `name` is as written there and not to be trusted. `content` returns the bytes, before the
-    next member is asked for, or raises ConversionFailed. `is_part`: it is a part of the file's own text, which is not
-    converted again."""
+    """A file in another one. `name`: the untrusted name as written there. `content` returns the bytes or raises
+    ConversionFailed; call it before you request the next member. `is_part`: the member is a part of the text of the
+    file, and is not converted again."""
 
     name: str
     content: Callable[[], FileContent]
@@ -34,14 +34,14 @@ def no_members() -> Iterator[Member]:
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """The text of a file as Markdown, or unchanged: then `markup` says how its headings are written.
+    """The text of a file as Markdown, or unchanged; `markup` then says how its headings are written.
 
-    `converter` is its name and version (`markdown/1`, `markitdown/0.1.8`). `mime` is set where it is not the one that
-    the converter declares. `title` is one that the format itself carries, never a guess. `metadata` may have
+    `converter`: its name and version (`markdown/1`, `markitdown/0.1.8`). `mime` is set if it differs from the MIME type
+    that the converter declares. `title`: a title that the format itself states, never a guess. `metadata` may have
     `author` (str) and `date` (ISO 8601 str). `keeps_lines`: the lines of `markdown` are lines of the file; otherwise,
-    `locations` says where lines of `markdown` are in the file. `source`: the text that was translated line by line, for
-    what the translation leaves out. `members`: the files in it, which become documents of
-    their own. `left_out`: what of the file itself is not in `markdown`, in words, by the kind of the failure.
+    `locations` maps lines of `markdown` to places in the file. `source`: the text before a line-by-line translation,
+    for parts that the translation omits. `members`: the files in it, which become separate documents. `left_out`:
+    descriptions of the parts of the file that `markdown` omits, by kind of failure.
     """
 
     markdown: str
@@ -58,8 +58,8 @@ class Converted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConversionFailed(Exception):
-    """A file has no text that can be read. `kind` is one of `gnod.ingest.workers.jobs.Failure`'s; `message` is one
-    sentence for the owner of the file."""
+    """A converter cannot read the text of a file. `kind`: a kind of `gnod.ingest.workers.jobs.Failure`. `message`: one
+    sentence for the user."""
 
     def __init__(self, kind: str, message: str) -> None:
         super().__init__(message)
@@ -76,9 +76,9 @@ def too_long(max_characters: int) -> ConversionFailed:
 
 
 class Scans:
-    """The pages of one file that have no text, as its converter sees them: recognition itself comes later, and one page
-    at a time (docs/adr/0039-ocr.md). `recognised`: the texts so far, by number from 1; "" if a page has no text.
-    `refusal`: why nothing is recognised; None if pages can be recognised."""
+    """The pages of a file that have no text, for its converter. Recognition runs later, one page at a time
+    (docs/adr/0039-ocr.md). `recognised`: the texts so far, by page number from 1; "" if a page has no text. `refusal`:
+    why gnod does not recognise pages; None if it does."""
 
     def __init__(self, recognised: Mapping[int, str] | None = None, refusal: str | None = "OCR is off") -> None:
         self.refusal = refusal
@@ -93,18 +93,18 @@ class Scans:
 
     @property
     def found(self) -> bool:
-        """Tell whether the file has such pages."""
+        """Return whether the file has pages without text."""
         return self.pages > 0
 
     @property
     def note(self) -> str | None:
-        """Return which parts of the file are not recognised, for its owner."""
+        """Return a message that says which parts of the file are not recognised."""
         if self.pages <= MAX_PAGES:
             return None
         return f"{self.pages:,} of its pages or pictures have no text; OCR reads the first {MAX_PAGES:,}"
 
     def text(self, number: int) -> str:
-        """Return the text of a page; "" while it is not recognised, which is noted."""
+        """Return the text of a page. If it is not recognised yet, record that and return ""."""
         if not self.wanted:
             return ""
         self.pages += 1

@@ -1,6 +1,6 @@
-"""Safe unpacking: checks against bombs, for every format based on zip and for compressed files.
+"""Unpack compressed files and all formats based on zip safely, with checks for decompression bombs.
 
-Nothing is unpacked to disk, so member names are never used as paths.
+Nothing is unpacked to disk, so names of members are never used as paths.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import zlib
 from gnod.ingest.reading.converter import FileContent, password_protected
 from gnod.ingest.reading.result import ConversionFailed
 
-# No text compresses to 1/500 of its size. The maximum of deflate is 1:1032.
+# Real texts do not compress to 1/500 of their size. The maximum of deflate is 1:1032.
 _RATIO_LIMIT = 500
 _DEPTH_LIMIT = 3
 _BIG_MEMBER = 10_000_000
 LARGEST_MEMBER = 100_000_000
 _END_OF_CONTENTS = b"PK\x05\x06"
-_END_REACH = 66_000  # the record itself and the longest comment behind it
+_END_REACH = 66_000  # the end record and the longest possible comment after it
 UNREADABLE_MEMBER = (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError, ValueError)
 
 
 def check_depth(content: FileContent) -> None:
-    """Raise ConversionFailed for an archive that lies too deep in others: an archive may contain itself."""
+    """Raise ConversionFailed for an archive that is nested too deeply: an archive may contain itself."""
     if content.depth >= _DEPTH_LIMIT:
         raise ConversionFailed("too_large", f"The archive is inside {_DEPTH_LIMIT} others; deeper ones are not read.")
 
 
 def read_unpacked(file: io.BufferedIOBase, content: FileContent) -> bytes:
-    """Return what a compressed file holds: its size is known only then. Raises ConversionFailed (too_large)."""
+    """Return the content of a compressed file, whose size is unknown before. Raises ConversionFailed (too_large)."""
     ratio_limit = max(_BIG_MEMBER, _RATIO_LIMIT * len(content.data))
     limit = min(LARGEST_MEMBER, ratio_limit, content.allowance.unpacked_bytes)
     data = file.read(limit + 1)
@@ -46,8 +46,8 @@ def read_unpacked(file: io.BufferedIOBase, content: FileContent) -> bytes:
 def check_unpacked(content: FileContent) -> list[zipfile.ZipInfo]:
     """Return the members of a zip. Raises ConversionFailed: too_large for a bomb, encrypted, corrupt.
 
-    Their unpacked size counts against the allowance of the whole file, however deep this zip lies in it. Python's
-    zipfile never unpacks more of a member than the size it declares, so declared sizes can be relied on.
+    Their unpacked size counts against the allowance of the whole file, at any depth. Declared sizes are reliable,
+    because Python's zipfile never unpacks more of a member than its declared size.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
@@ -82,7 +82,7 @@ def unpack(archive: zipfile.ZipFile, member: zipfile.ZipInfo, content: FileConte
 
 
 def damage(content: FileContent) -> ConversionFailed | None:
-    """Return what is wrong with the first member that cannot be unpacked; None when all can."""
+    """Return the error for the first member that cannot be unpacked; None if all can be."""
     try:
         with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
             for member in archive.infolist():
@@ -99,7 +99,7 @@ def damage(content: FileContent) -> ConversionFailed | None:
 
 
 def _without_contents(content: FileContent) -> str:
-    """Say what is wrong with a zip whose table of contents, at its end, cannot be read."""
+    """Return the message for a zip whose table of contents, which is at its end, cannot be read."""
     if _END_OF_CONTENTS not in content.data[-_END_REACH:]:
         return f"The {content.label} is cut off: its end is missing."
     return f"The {content.label} is damaged: its table of contents cannot be read."

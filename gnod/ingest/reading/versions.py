@@ -1,7 +1,7 @@
-"""The versions of the converters that have changed what they make of the same file; all others are the first.
+"""List the versions of converters whose output for the same file has changed. All other converters have version 1.
 
-A daemon with other versions than the one before converts the files of the changed ones again. It must not import
-formats: the daemon needs them for nothing else.
+If a version has changed since the last run of the daemon, the daemon converts the files of that converter again. This
+module must not import formats, which the daemon does not need otherwise.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ VERSIONS: Mapping[str, int | str] = {
 
 
 def versioned(name: str) -> str:
-    """Return the name of a converter with its version, as documents have it."""
+    """Return the name of a converter with its version, as documents store it."""
     return f"{name}/{VERSIONS.get(name, 1)}"
 
 
 def is_current(converter: str) -> bool:
-    """Tell whether this version of a converter is the one that would read its file today.
+    """Return whether this is the current version of a converter.
 
     >>> is_current("mail/4"), is_current("mail/5"), is_current("org/1+lines"), is_current("org/0+lines")
     (False, True, True, False)

@@ -1,6 +1,6 @@
-"""The text of XML, line by line and without a parser, so that nothing expands its entities.
+"""Extract the text of XML line by line. It does not use a parser, so that nothing expands entities.
 
-Names of elements are left out. Attributes that have words are kept, because some formats have their text there.
+It omits names of elements. It keeps attributes with words, because some formats store text there.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 import re
 
-# Each alternative ends at the next mark or at the end, and none is tried in two ways, so that none is slow.
+# Each alternative ends at the next mark or at the end, and matches in one way only, so that none is slow.
 _MARK = re.compile(
     r"<!--.*?(?:-->|\Z)|<!\[CDATA\[(?P<data>.*?)(?:\]\]>|\Z)|<\?.*?(?:\?>|\Z)"
     r"|<!DOCTYPE[^<>\[]*+(?:\[.*?(?:\]\s*>|\Z)|>|\Z)"
@@ -23,7 +23,7 @@ _LEAST_SHARE = 0.1
 
 
 def xml_text(xml: str) -> str:
-    """Return the text, with as many lines as the XML; the XML itself where nearly all of it is names and attributes."""
+    """Return the text with as many lines as the XML. Return the XML itself if it is nearly all names and attributes."""
     lines = (line.strip() for line in _MARK.sub(_replaced, xml).split("\n"))
     text = _REFERENCE.sub(_character, "\n".join(lines))
     return text if len(text.replace("\n", "")) > _LEAST_SHARE * len(xml) else xml
@@ -38,7 +38,7 @@ def _replaced(found: re.Match[str]) -> str:
 
 def _attributes(name: str, attributes: str) -> str:
     values = {key: double or single for key, double, single in _ATTRIBUTE.findall(attributes)}
-    if name == "outline":  # this is an element of OPML
+    if name == "outline":  # an element of OPML
         shown = [values[key] for key in _OUTLINE if values.get(key)]
         return f"- {', '.join(dict.fromkeys(shown))} " if shown else ""
     shown = [value for value in values.values() if "://" not in value and _WORDS.search(value)]

@@ -1,5 +1,5 @@
-"""From Markdown to what is stored of it: the canonical form, frontmatter, inline fields, outline, chunks, terms. Pure.
+"""Process Markdown for the store: canonical form, frontmatter, inline fields, outline, chunks, terms. Pure.
 
-Chunks of source code are in `gnod.ingest.code`, links in `gnod.ingest.links`. Languages and stems are in
-`gnod.analysis`.
+`gnod.ingest.code` makes chunks of source code, `gnod.ingest.links` finds links, and `gnod.analysis` handles languages
+and stems.
 """

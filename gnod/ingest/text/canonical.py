@@ -14,8 +14,8 @@ from gnod.types import LineMap
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]+")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _BOM = "\ufeff"
-# Characters of typesetting that stand for several letters. Words are indexed with the letters, and the text must have
-# them as well to be found.
+# Typographic characters that represent several letters. The index has words with the letters, so the text must have
+# them too.
 _LIGATURES = {each: unicodedata.normalize("NFKC", each) for each in map(chr, range(0xFB00, 0xFB07))}
 _LIGATURE = re.compile("[\ufb00-\ufb06]")
 
@@ -33,7 +33,7 @@ def canonicalise(text: str) -> str:
 
 
 def with_line_map(text: str) -> tuple[str, LineMap]:
-    """Return the canonical form of a file's text, and where it has fewer lines than the file."""
+    """Return the canonical form of a file's text, and the places where it has fewer lines than the file."""
     cleaned = _cleaned(text)
     has_lost = "\n\n\n" in cleaned or cleaned.startswith("\n\n")
     return _without_blank_lines(cleaned), _line_map(cleaned.split("\n")) if has_lost else []
@@ -61,8 +61,8 @@ def _line_map(lines: list[str]) -> LineMap:
 def _cleaned(text: str) -> str:
     """Return the text with canonical lines, before blank lines are joined."""
     text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).lstrip(_BOM)
-    # A lone surrogate can be neither stored nor sent. Remove characters before composing, because their neighbours may
-    # join.
+    # A lone surrogate cannot be stored or sent. Remove characters before composing, because their neighbours may
+    # combine.
     text = text.encode("utf-8", "replace").decode("utf-8")
     text = unicodedata.normalize("NFC", _LIGATURE.sub(lambda found: _LIGATURES[found[0]], text))
     return "\n".join([line.rstrip() for line in text.split("\n")])
@@ -78,5 +78,5 @@ def digest(text: str) -> str:
 
 
 def embed_hash(title: str, heading: str, text: str) -> str:
-    """Return the hash of what is embedded of a chunk: the text's own title, the path of headings, and its text."""
+    """Return the hash of the embedded text of a chunk: the title from the text, the path of headings, and the chunk."""
     return digest("\x00".join((title, heading, text)))

@@ -1,10 +1,10 @@
 """Split a document into overlapping passages at its best boundaries. Pure.
 
-A passage has at most 3,200 characters (800 tokens of 4 characters), up to 480 of them (15 %) from the text before. A
-cut falls on the best kind of boundary in reach: heading > fence > blank line > sentence > line > space; never inside a
-code fence that fits into a chunk. Among boundaries of one kind it takes the one whose following characters hash lowest
-(content-defined chunking: Muthitacharoen et al. 2001), so that an edit moves only the cuts around it, and nearly all
-passages keep their vectors.
+A passage has at most 3,200 characters (800 tokens of 4 characters), including up to 480 (15 %) from the previous text.
+A cut is at the best kind of boundary in reach: heading > fence > blank line > sentence > line > space. It is never
+inside a code fence that fits into a chunk. Among boundaries of one kind, the cut is at the one whose following
+characters have the lowest hash (content-defined chunking: Muthitacharoen et al. 2001). So an edit moves only the cuts
+around it, and nearly all passages keep their vectors.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ MAX_CHARACTERS = 3200
 OVERLAP = 480
 # The length of a passage without the overlap.
 _FULL = MAX_CHARACTERS - OVERLAP
-# A cut falls in the last part of a passage and leaves at least this much.
+# A cut is in the last part of a passage and leaves at least this much text.
 _REACH_FROM = _FULL // 2
 _LEAST = _FULL // 4
-# A section has up to two passages. Larger sections need fewer chunks, but more of them change with an edit
+# A section has up to two passages. Larger sections would give fewer chunks, but an edit would change more of them
 # (docs/adr/0009-vectors-by-content.md has the figures).
 _SECTION = int(1.6 * _FULL)
 _MARGIN = int(0.4 * _FULL)
@@ -42,7 +42,7 @@ CODE = (_BLANK, _LINE, _SPACE)
 
 
 class ChunkText(NamedTuple):
-    """`text[start:end]`, its lines (from 1, inclusive) and the headings above it, joined by ` > `."""
+    """`text[start:end]`, its lines (from 1, inclusive), and the headings above it, joined by ` > `."""
 
     start: int
     end: int
@@ -61,7 +61,7 @@ def cut(text: str, outline: Outline) -> list[ChunkText]:
 
 
 def placed(text: str, spans: Iterable[tuple[int, int, str]]) -> list[ChunkText]:
-    """Return the passages with these ranges and headings, with their lines."""
+    """Return the passages for ranges with headings, and add their lines."""
     line_starts = [0, *(m.end() for m in _LINE.finditer(text))]
     return [
         ChunkText(start, end, bisect_right(line_starts, start), bisect_right(line_starts, end - 1), heading)
@@ -70,8 +70,8 @@ def placed(text: str, spans: Iterable[tuple[int, int, str]]) -> list[ChunkText]:
 
 
 class Boundaries:
-    """The possible cuts, best kind first: those of `kinds`, of which the first are headings, then those that `patterns`
-    find. None is inside a block that fits into a chunk."""
+    """The possible cuts, with the best kind first: the cuts in `kinds`, starting with headings, and then the matches of
+    `patterns`. No cut is inside a block that fits into a chunk."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class Boundaries:
         self._orders: dict[int, array[int]] = {}
 
     def lowest(self, low: int, high: int) -> int | None:
-        """Return the cut of the best kind in [low, high] with the lowest hash; of equals, the nearest to the middle.
-        None if there is no cut."""
+        """Return the cut of the best kind in [low, high] with the lowest hash. Among equal hashes, take the one nearest
+        to the middle. None if the range has no cut."""
         middle = (low + high) / 2
         for number in range(self._given + len(self._patterns)):
             places = self._places(number)
@@ -99,7 +99,7 @@ class Boundaries:
             if first < beyond:
                 orders = self._orders_of(number)
                 lowest = min(orders[first:beyond])
-                # A repetitive text has millions of equals: find the nearest one on either side.
+                # A repetitive text has millions of equal hashes, so find the nearest one on either side.
                 split = bisect_left(places, middle, first, beyond)
                 before, behind = orders[first:split], orders[split:beyond]
                 before.reverse()
@@ -119,7 +119,8 @@ class Boundaries:
         return None
 
     def overlap_start(self, low: int, high: int) -> int:
-        """Return the first boundary in [low, high) for a passage that continues after `high`, else `high`."""
+        """Return the first boundary in [low, high) as the start of a passage that continues after `high`; `high` if the
+        range has none."""
         for number in range(self._given, self._given + len(self._patterns)):
             places = self._places(number)
             at = bisect_right(places, low)
@@ -135,7 +136,7 @@ class Boundaries:
         return self._kinds[number]
 
     def _orders_of(self, number: int) -> array[int]:
-        """Return the hashes of all boundaries of a kind, computed once."""
+        """Return the hashes of all boundaries of a kind. They are computed once."""
         if number not in self._orders:
             text = self._text
             self._orders[number] = array(
@@ -162,8 +163,8 @@ def spans(text: str, first: int, last: int, boundaries: Boundaries) -> list[tupl
 
 
 def _cuts(text: str, first: int, last: int, boundaries: Boundaries) -> list[int]:
-    """Return the cuts: first between sections, by content, so that an edit moves no cut outside its section; then each
-    section from its start."""
+    """Return the cuts. Sections are cut by content first, so that an edit moves only cuts of its section. Then each
+    section is cut from its start."""
     cuts: list[int] = []
     sections = [(first, last)]
     while sections:
@@ -206,14 +207,14 @@ def _trim(text: str, start: int, end: int) -> tuple[int, int] | None:
     stripped = piece.strip()
     if not stripped:
         return None
-    # Keep the indentation of code and lists: remove only whole blank lines at the start.
+    # Keep the indentation of code and lists: at the start, remove only whole blank lines.
     lead = len(piece) - len(piece.lstrip())
     line_start = piece.rfind("\n", 0, lead) + 1
     return start + line_start, start + len(piece.rstrip())
 
 
 def _not_inside_character(text: str, place: int) -> int:
-    """Return a place that does not separate a character from its marks or joiners (at most 64 characters back)."""
+    """Move a place back, by at most 64 characters, so that it does not separate a character from marks or joiners."""
     for back in range(place, max(place - 64, 1), -1):
         if back >= len(text) or (not _CONTINUES.match(text[back]) and text[back - 1] != "\u200d"):
             return back

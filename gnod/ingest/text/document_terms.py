@@ -1,5 +1,5 @@
-"""The terms of a document, as the lexical index stores them. It must not import converters, because the daemon also
-uses it."""
+"""Compute the terms of a document for the lexical index. Must not import converters, because the daemon also uses this
+module."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gnod.store.tables.records import Terms
 
 _DATA_URI = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]{64,}")
 
-# The syntax of Obsidian's bases: keys, some of their values, fields of files, functions, and whose a property is.
+# The syntax of Obsidian's bases: keys, some values, fields of files, functions, and the owners of properties.
 _BASE_SYNTAX = re.compile(
     r"^[ \t]*(?:-[ \t]+)?(?:filters|and|or|not|formulas|properties|displayName|views|type|name|order|sort|property"
     r"|direction|groupBy|summaries|limit|columnSize|column|image|imageFit|cardSize|rowHeight)[ \t]*:"
@@ -31,8 +31,8 @@ _WITH_MARKS = frozenset(
 
 
 def terms_of(language: str | None, relative_path: str, title: str, markdown: str, mime: str) -> Terms:
-    """Return what the lexical index stores of a document. `mime` tells whether there may be marks inside words,
-    and whether names are identifiers."""
+    """Return the terms of a document for the lexical index. `mime` decides whether words may contain marks, and whether
+    names are identifiers."""
     analyzer = _analyzer(stemming_language(language))
     body = _DATA_URI.sub(" ", markdown) if ";base64," in markdown else markdown
     if relative_path.endswith(".base"):

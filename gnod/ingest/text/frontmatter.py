@@ -1,6 +1,6 @@
 """Read the metadata at the head of a Markdown document: YAML between `---`, TOML between `+++`, or a JSON object.
 
-One bad line costs that line only. Values stay as written: `1.10`, `007` and `2026-02-30` are texts.
+A bad line does not affect other lines. Values stay as written: `1.10`, `007` and `2026-02-30` are texts.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MAX_REPORTED = 20
 _BRACKET = re.compile(r"[\[\]{}]")
 _KEY = re.compile(r"""["']?(?P<key>[^\s#:\-\[\]{}&*!|>%@`"',?][^:\n]{0,199}?)["']? *:(?: +(?P<value>.*))?""")
 _ALIAS = re.compile(r"(?:^|[\s\[,])[&*]\w")
-# YAML takes an unquoted tag for a comment.
+# YAML would read an unquoted tag as a comment.
 _TAG = re.compile(r"^((?:tags?|keywords) *: +|\s*- +)(#\w.*)$", re.M | re.I)
 _TOML_BEGIN = re.compile(r"\s*(?:[\w.-]+\s*=|\[)")
 _TOML_PAIR = re.compile(r"\s*([\w.-]+)\s*=\s*(\S.*?)\s*")
@@ -32,8 +32,8 @@ _QUOTES = "\"'"
 
 
 class Frontmatter(NamedTuple):
-    """`metadata` is plain data: strings, numbers, lists, mappings. The body starts at `body_start`. `unread`: what is
-    not in the metadata, in words."""
+    """`metadata`: plain data (strings, numbers, lists, mappings). `body_start`: the start of the body. `unread`: a
+    description of the lines that are missing from the metadata."""
 
     metadata: Metadata
     body_start: int
@@ -44,7 +44,7 @@ NONE = Frontmatter({}, 0)
 
 
 class _Invalid(Exception):
-    """A text that is not YAML, or that is built to exhaust its reader."""
+    """The text is not valid, or may be built to exhaust its parser."""
 
 
 class _HeadLine(NamedTuple):
@@ -60,7 +60,7 @@ _Read = tuple[Metadata | None, list[_HeadLine]]
 
 
 def parse(markdown: str) -> Frontmatter:
-    """Return the frontmatter of a canonical text; without one, no metadata and the whole text as body."""
+    """Return the frontmatter of a canonical text. Without one, the metadata is empty and the body is the whole text."""
     found = head(markdown)
     if not found:
         return NONE
@@ -72,7 +72,7 @@ def parse(markdown: str) -> Frontmatter:
 
 
 def _yaml(block: re.Match[str]) -> _Read:
-    """Return the data of a YAML block, and the lines that are not in it; None where it is not a mapping."""
+    """Return the data of a YAML block, and the lines that the data omits; None if it is not a mapping."""
     text = _TAG.sub(lambda found: found[1] + json.dumps(found[2].rstrip()), block["lines"].replace("\t", "  "))
     reader = _LineReader()
     loaded = reader.value([_HeadLine(number, line) for number, line in enumerate(text.split("\n"), 2)])
@@ -84,8 +84,8 @@ def _yaml(block: re.Match[str]) -> _Read:
 
 
 class _LineReader:
-    """Reads a block of YAML. Where it is invalid, its entries are read one by one, and the value of an invalid entry is
-    its text."""
+    """Reads a block of YAML. If the block is invalid, it reads the entries separately, and the value of an invalid
+    entry is its text."""
 
     def __init__(self) -> None:
         self.unread: list[_HeadLine] = []
@@ -117,7 +117,7 @@ class _LineReader:
         return found
 
     def _pair(self, entry: list[_HeadLine], depth: int) -> object:
-        """Return a key with the text of its value, or with what can be read of the lines below it."""
+        """Return a key with the text of its value, or with the readable data of the lines below it."""
         pair = _KEY.fullmatch(entry[0].text.strip())
         if not pair:
             return entry
@@ -146,7 +146,7 @@ def _are_items(lines: list[_HeadLine]) -> bool:
 
 
 def _entries(lines: list[_HeadLine]) -> Iterator[list[_HeadLine]]:
-    """Yield each pair or item with the lines below it. The items of a pair may have its own indentation."""
+    """Yield each pair or item with the lines below it. The items of a pair may have the indentation of the pair."""
     margin, are_items = _first(lines).indent, _are_items(lines)
     entry: list[_HeadLine] = []
     for line in lines:
@@ -167,7 +167,7 @@ def _load(block: str) -> object:
     # takes a second for each thousand open brackets.
     if _ALIAS.search(block) or _open_brackets(block) > _MAX_BRACKETS:
         raise _Invalid
-    # Import it here: it takes a tenth of a converter worker's start, and many folders have no frontmatter.
+    # Import this here: it takes a tenth of a converter worker's start, and many folders have no frontmatter.
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
@@ -196,7 +196,8 @@ def _constructor() -> type:
 
 
 def _number(kind: Callable[[str], float]) -> Callable[[str], object]:
-    """Return a function from a number to itself, and from one that would be written otherwise to its text."""
+    """Return a function that converts a text to a number, but keeps the text if the number would be written
+    differently."""
 
     def read(written: str) -> object:
         try:
@@ -209,7 +210,7 @@ def _number(kind: Callable[[str], float]) -> Callable[[str], object]:
 
 
 def _toml(block: re.Match[str]) -> _Read:
-    """Return the data of a TOML block, and the lines that are not in it. An invalid value is its text."""
+    """Return the data of a TOML block, and the lines that the data omits. An invalid value becomes its text."""
     text = block["lines"]
     try:
         return _loaded_toml(text), []
@@ -248,7 +249,7 @@ def _read_pair(found: Metadata, table: str, entry: list[_HeadLine]) -> list[_Hea
 
 
 def _toml_entry(table: str, entry: list[_HeadLine]) -> Metadata:
-    """Return what one pair adds in its table. Raises _Invalid."""
+    """Return the data of one pair, nested in its table. Raises _Invalid."""
     text = "\n".join(line.text for line in entry)
     head = "" if text.startswith(table) else f"{table}\n"
     try:
@@ -279,7 +280,7 @@ def _loaded_toml(text: str) -> Metadata:
 
 
 def _json(block: re.Match[str]) -> _Read:
-    """Return the data of a JSON object; of an invalid one, what its lines say."""
+    """Return the data of a JSON object. If it is invalid, return the data of its readable lines."""
     try:
         loaded = json.loads(block[0], parse_float=_number(float))
         return (loaded if isinstance(loaded, dict) else None), []
@@ -306,7 +307,7 @@ _SYNTAXES: dict[str, Callable[[re.Match[str]], _Read]] = {"---": _yaml, "+++": _
 
 
 def _bare(text: str) -> str:
-    """Return the text of a value that is not valid, without the quotation marks around it.
+    """Return the text of an invalid value without the quotation marks around it.
 
     >>> _bare('"unclosed'), _bare("'it's'"), _bare('"one" and two')
     ('unclosed', "it's", '"one" and two')
@@ -329,7 +330,7 @@ def _in_words(unread: list[_HeadLine]) -> str | None:
 
 
 def _open_brackets(block: str) -> int:
-    """Return the largest number of open brackets."""
+    """Return the maximum number of brackets that are open at the same time."""
     return max(accumulate(1 if bracket in "[{" else -1 for bracket in _BRACKET.findall(block)), default=0)
 
 
@@ -353,6 +354,6 @@ def _plain(value: object, depth: int, budget: list[int]) -> object:
 
 
 def _joined(text: str) -> str:
-    """Join the halves of surrogate pairs, as in escapes of JSON (`"\\ud83d\\ude42"`). A lone half can be neither stored
-    nor sent."""
+    """Join the halves of surrogate pairs, as in JSON escapes (`"\\ud83d\\ude42"`). A lone half cannot be stored or
+    sent."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

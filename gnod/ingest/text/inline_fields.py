@@ -1,7 +1,8 @@
-"""Tags and properties in the text of a note. Pure; must not know the frontmatter.
+"""Find tags and properties in the text of a note. Pure; must not depend on the frontmatter.
 
-Tags are those of Obsidian (https://help.obsidian.md/tags), and `#[[two words]]` of Logseq. Properties are `key:: value`
-in a line of its own, also of a list (Logseq, Dataview), and `[key:: value]` or `(key:: value)` inside one (Dataview).
+Tags have the syntax of Obsidian (https://help.obsidian.md/tags), or `#[[two words]]` as in Logseq. Properties are
+`key:: value` on a separate line or list item (Logseq, Dataview), and `[key:: value]` or `(key:: value)` inside a line
+(Dataview).
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from gnod.ingest.text.metadata import Metadata, each_once, without_links
 # The maximum number of tags, and of values.
 _MOST = 1000
 _LONGEST_LINE = 5000
-# A tag ends at punctuation, but not at `_`, `-` and `/`, nor at the joiners inside of Persian words and of emoji.
+# A tag ends at punctuation, but not at `_`, `-` and `/`, nor at the joiners inside Persian words and emoji.
 _PUNCTUATION = (
     r"\s\0!-,.:-@\[-^`{-~«»¿¡\u2000-\u200b\u200e-\u206f\u2e00-\u2e7f\u3000-\u3004\u3008-\u3020\u3030"
     r"\uff01-\uff0f\uff1a-\uff20\uff3b-\uff3e\uff40\uff5b-\uff65"
 )
-# The first alternatives are what has a `#` that begins no tag: wikilinks, tags of HTML, definitions of links.
+# The first alternatives match text with a `#` that does not begin a tag: wikilinks, HTML tags, definitions of links.
 _TAG = re.compile(
     r"(?<!#)\[\[[^\[\]\n]{0,1000}\]\]|<[a-z/][^<>\n]{0,1000}>|^ {0,3}\[[^\[\]\n]{1,1000}\]:[ \t]+\S+"
     rf"|(?<!\S)#(?:\[\[(?P<phrase>[^\[\]\n]{{1,200}})\]\]|(?P<tag>[^{_PUNCTUATION}]{{1,200}}))",
@@ -36,7 +37,7 @@ _BRACKETED = tuple(
     for opening, inner, closing in ((r"\[", r"[()]", r"\]"), (r"\(", r"[\[\]]", r"\)"))
 )
 _MOST_WORDS = 4
-# Programs write these for themselves.
+# Programs write these properties for internal use.
 _OF_PROGRAM = re.compile(r"(?:id|custom_id|collapsed|background-color|heading|logseq\..*|card-.*)\Z")
 _TAGS_ONLY = re.compile(r"#[^\s,#]+(?:[\s,]+#[^\s,#]+)*")
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d{0,14})(?:\.\d{0,8}[1-9]|\.0)?", re.ASCII)
@@ -44,7 +45,7 @@ _TRUTH = {"true": True, "false": False}
 
 
 class Stated(NamedTuple):
-    """A value as it is written. `is_of_block`: it belongs to a part of the document, such as an item of a list."""
+    """A value as written. `is_of_block`: it belongs to a part of the document, such as a list item."""
 
     name: str
     value: str
@@ -52,7 +53,7 @@ class Stated(NamedTuple):
 
 
 class InlineFields(NamedTuple):
-    """`properties`: see `joined`."""
+    """`properties`: the result of `joined`."""
 
     tags: list[str]
     properties: Metadata
@@ -92,8 +93,8 @@ def _stated(line: str) -> Iterator[Stated]:
 
 
 def joined(stated: Iterable[Stated]) -> Metadata:
-    """Return the values of names. A name with several values, or with one in a block, has a list of them: so a
-    task that was created at some time does not date its document."""
+    """Return the values by name. Several values, or a value in a block, become a list, so that for example the creation
+    date of a task does not become the date of its document."""
     found: dict[str, list[object]] = {}
     of_document: set[str] = set()
     for key, written, is_of_block in islice(stated, _MOST):
@@ -108,7 +109,7 @@ def joined(stated: Iterable[Stated]) -> Metadata:
 
 
 def value_of(text: str) -> object:
-    """Return the value that a text is: a truth, a number, names of tags or links, else itself."""
+    """Return the value of a text: a boolean, a number, names of tags or links, or the text itself."""
     if text in _TRUTH:
         return _TRUTH[text]
     if _NUMBER.fullmatch(text):

@@ -1,4 +1,4 @@
-"""What the metadata of a document says, whatever its syntax was: values without links, tags, texts. Pure.
+"""Extract values without links, tags and texts from the metadata of a document, independent of its syntax. Pure.
 
 A link in a value counts as the name of its target: `[[People/Ada|she]]` is `Ada`.
 """
@@ -12,7 +12,7 @@ from gnod.store.tables import tags as stored_tags
 
 Metadata = dict[str, object]
 
-# In a table, the bar is written as `\|`.
+# Tables escape the bar as `\|`.
 _LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,1000}?)(?:\\?\|[^\[\]\n]{0,1000})?\]\]")
 _BETWEEN = " \t,;"
 _TAGS = ("tags", "tag")
@@ -21,7 +21,7 @@ _LONGEST_TAG = 200
 
 
 def without_links(value: object) -> object:
-    """Return a value with the names of what its links lead to. A text that has only links is a list of names.
+    """Return a value with links replaced by the names of their targets. A text with only links becomes a list of names.
 
     >>> without_links("[[Books|my books]]"), without_links("[[a/B]], [[C#d]]"), without_links("by [[Ada]]")
     ('Books', ['B', 'C'], 'by Ada')
@@ -40,8 +40,8 @@ def without_links(value: object) -> object:
 
 
 def tags(metadata: Mapping[str, object]) -> list[str]:
-    """Return the tags without `#`, each once, in order. A string is split at commas and spaces. Without tags, keywords
-    are the tags.
+    """Return the distinct tags without `#`, in order. A string is split at commas and spaces. If the metadata has no
+    tags, keywords become the tags.
 
     >>> tags({"tags": "#Auth, postgres"}), tags({"Tags": ["Auth", "auth", 7]})
     (['Auth', 'postgres'], ['Auth', '7'])
@@ -52,7 +52,7 @@ def tags(metadata: Mapping[str, object]) -> list[str]:
 
 
 def each_once(items: Iterable[str]) -> list[str]:
-    """Return the tags that texts are, as they are first written."""
+    """Return the distinct tags of the texts. Each tag has the spelling of its first occurrence."""
     found: dict[str, str] = {}
     for item in items:
         if tag := stored_tags.written(item.strip().strip(_QUOTES)[:_LONGEST_TAG]):
@@ -61,8 +61,8 @@ def each_once(items: Iterable[str]) -> list[str]:
 
 
 def text(metadata: Mapping[str, object], *names: str) -> str | None:
-    """Return the first of these values as one line of text, or None when they are missing, empty or not scalars. The
-    names are in lower case."""
+    """Return the first of these values as one line of text; None if all are missing, empty or not scalars. The names
+    must be in lower case."""
     known = {name.lower(): value for name, value in metadata.items()}
     for name in names:
         value = known.get(name)
@@ -76,20 +76,20 @@ def text(metadata: Mapping[str, object], *names: str) -> str | None:
 
 
 def bare_link(value: object) -> str | None:
-    """Return the target of `[[Note]]` without quotation marks, which YAML reads as a list in a list."""
+    """Return the target of an unquoted `[[Note]]`, which YAML reads as a list in a list."""
     inner = value[0] if isinstance(value, list) and len(value) == 1 else None
     is_link = isinstance(inner, list) and len(inner) == 1 and isinstance(inner[0], str | int | float)
     return str(inner[0]) if is_link and inner else None
 
 
 def _name(target: str) -> str:
-    """Return what a link calls a note: without its folder, its heading and what is shown instead."""
+    """Return the name of the note in a target, without its folder, its heading and the displayed text."""
     path, _, place = target.partition("|")[0].strip().partition("#")
     return path.rstrip("\\/").rpartition("/")[2].removesuffix(".md").strip() or place
 
 
 def _items(value: object) -> list[str]:
     if isinstance(value, str):
-        value = value.strip("[]")  # they are left of a list that is not YAML
+        value = value.strip("[]")  # the brackets of an invalid YAML list
         return value.split(",") if "," in value else value.split()
     return [str(item) for item in value if isinstance(item, str | int | float)] if isinstance(value, list) else []

@@ -13,7 +13,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})(.*)$", re.MULTILINE)
 _MARKED = re.compile(r"^(?P<line> {0,3}(?P<mark>#{1,6})[ \t]+(?P<text>.*))$", re.MULTILINE)
 _UNDERLINED = re.compile(r"^(?P<line>(?P<text>[^\s=].*)\n(?P<mark>={3,}))$", re.MULTILINE)
 
-# These may be above a title: comments, tags, pictures, links and badges, properties, labels of MyST, imports.
+# These may precede a title: comments, tags, pictures, links and badges, properties, MyST labels, imports.
 _ANY_LINK = r"!?\[[^\[\]\n]{0,1000}\]\([^()\n]{0,2000}\)"
 _NOT_PROSE = re.compile(
     rf"<!--(?s:.){{0,4000}}?-->|<[^<>]{{1,2000}}>|!?\[\[[^\[\]\n]{{1,1000}}\]\]|\[{_ANY_LINK}\]\([^()\n]{{0,2000}}\)|{_ANY_LINK}"
@@ -23,15 +23,15 @@ _NOT_PROSE = re.compile(
 _LONGEST_HEAD = 20_000
 _LINK = re.compile(r"!?\[([^\]\n]*)\]\([^)\n]*\)")
 _MARKS = re.compile(r"(\*\*|__|`)(\S.*?)\1")
-# Each chunk below is embedded with it.
+# The maximum for a heading, because each chunk below a heading is embedded with it.
 MAX_CHARACTERS = 1000
 
 Markup = Literal["markdown", "plain"]
-"""Whether the text has headings and fences."""
+"""The markup decides whether the text has headings and fences."""
 
 
 class Heading(NamedTuple):
-    """`start` is where its line starts; level 1 is the highest."""
+    """`start`: the start of its line. `level`: 1 is the highest."""
 
     start: int
     level: int
@@ -39,8 +39,8 @@ class Heading(NamedTuple):
 
 
 class Outline(NamedTuple):
-    """Headings in order, outside fences; fences as ranges from opening to closing line. `end`: where a fence begins
-    that is never closed, else the end of the text."""
+    """The headings outside fences, in order, and the fences as ranges from opening to closing line. `end`: the start of
+    an unclosed fence, or the end of the text."""
 
     headings: list[Heading]
     fences: list[tuple[int, int]]
@@ -48,7 +48,7 @@ class Outline(NamedTuple):
 
 
 def outline(text: str, markup: Markup = "markdown", start: int = 0) -> Outline:
-    """Return the outline of a canonical text; headings before `start` (the frontmatter) do not count."""
+    """Return the outline of a canonical text, without headings before `start` (in the frontmatter)."""
     if markup == "plain":
         return Outline([], [], len(text))
     closed, end = _fences(text)
@@ -59,7 +59,7 @@ def outline(text: str, markup: Markup = "markdown", start: int = 0) -> Outline:
 
 
 def title_heading(text: str, headings: list[Heading], start: int = 0) -> str | None:
-    """Return the only heading of level 1, if no prose is between `start` and it. Several ones are sections."""
+    """Return the only heading of level 1, if no prose precedes it after `start`. Several such headings are sections."""
     highest = [heading for heading in headings if heading.level == 1 and heading.text]
     if len(highest) != 1 or highest[0].start - start > _LONGEST_HEAD:
         return None
@@ -68,12 +68,12 @@ def title_heading(text: str, headings: list[Heading], start: int = 0) -> str | N
 
 
 def plain(heading: str) -> str:
-    """Return a heading as people read it, without links and emphasis."""
+    """Return the displayed text of a heading, without the markup of links and emphasis."""
     return _MARKS.sub(r"\2", _LINK.sub(r"\1", heading))
 
 
 def paths(headings: Iterable[Heading]) -> Iterator[tuple[Heading, ...]]:
-    """Yield the path of each heading: the headings that it is below, the highest first, and itself."""
+    """Yield the path of each heading: the headings above it, from the highest level, and the heading itself."""
     path: tuple[Heading, ...] = ()
     for heading in headings:
         path = (*(above for above in path if above.level < heading.level), heading)
@@ -81,7 +81,8 @@ def paths(headings: Iterable[Heading]) -> Iterator[tuple[Heading, ...]]:
 
 
 def headings_above(text: str, at: int) -> list[str]:
-    """Return the headings that a place is below, the highest first, as people read them; the one that it is in, too."""
+    """Return the displayed texts of the headings above a place, from the highest level. Includes the heading at the
+    place."""
     line_end = text.find("\n", at)
     above = outline(text[:line_end] if line_end >= 0 else text, start=head_end(text)).headings
     *_, path = ((), *paths(above))
@@ -101,8 +102,8 @@ def _matches(text: str, end: int) -> list[re.Match[str]]:
 
 
 def _fences(text: str) -> tuple[list[tuple[int, int]], int]:
-    """Return the closed fences, and the start of a fence that is never closed, or else the text's end. There are no
-    headings after it."""
+    """Return the closed fences, and the start of an unclosed fence or else the end of the text. No headings follow that
+    place."""
     closed = []
     opened: re.Match[str] | None = None
     for match in _FENCE.finditer(text):

@@ -1,7 +1,7 @@
-"""Find keys and passwords in a text, and write what they are in their place. Pure.
+"""Find keys and passwords in a text, and replace them with their kind. Pure.
 
-The forms of keys are those that their issuers document and secret scanners (gitleaks, detect-secrets) look for. Each is
-searched only at the beginning of a word, and is of bounded length: so the time is linear, whatever the text is.
+Issuers document the forms of their keys, and secret scanners (gitleaks, detect-secrets) search for the same forms. A
+key is searched only at the beginning of a word and has a bounded length, so the time is linear for every text.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from itertools import pairwise
 
 _WORD = r"[A-Za-z0-9_\-]"
-# Issuer, beginnings, and what follows them.
+# Kind, beginnings, and the pattern after them.
 _KEYS = (
     ("AWS key", "AKIA ASIA ABIA ACCA", r"[A-Z2-7]{16}(?![A-Za-z0-9])"),
     ("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"[A-Za-z0-9]{36,255}"),
@@ -55,7 +55,7 @@ _KEYS = (
     ("Square token", "sq0atp- sq0csp- EAAA", rf"{_WORD}{{22,80}}"),
     ("Fly token", "fm1_ fm2_ fo1_", r"[A-Za-z0-9+/=_\-]{40,2000}"),
 )
-# Few words are as long as a key, so keys are searched only in these.
+# Few words are as long as a key, so keys are searched only in long words.
 _LONG = re.compile(r"[A-Za-z0-9_\-./+=]{20,}")
 _KEY = re.compile(
     r"(?<![A-Za-z0-9_\-])(?:"
@@ -85,7 +85,7 @@ _REFERENCE = re.compile(r"[$%&*]|env\b|process\.|os\.|\.{0,2}/|[A-Za-z]:\\")
 
 
 def mask(text: str) -> str:
-    """Return the text without keys and passwords. It has as many lines as before.
+    """Return the text without keys and passwords. The number of lines stays the same.
 
     >>> mask("export GH=ghp_" + "a1B2" * 9)
     'export GH=[masked: GitHub token]'
@@ -101,10 +101,10 @@ def mask(text: str) -> str:
 
 
 def _without(pattern: re.Pattern[str], label: Callable[[re.Match[str], str], str], text: str) -> str:
-    """Mask the groups `secret` of a pattern for lower-case letters, if they have a label. To ignore case takes several
-    times as long."""
+    """Mask the groups `secret` of a pattern that have a label. The pattern is for lower-case text, because ignoring
+    case takes several times as long."""
     parts, at = [], 0
-    for found in pattern.finditer(text.replace("\u0130", "I").lower()):  # no other letter becomes two
+    for found in pattern.finditer(text.replace("\u0130", "I").lower()):  # no other letter becomes two letters
         start, end = found.span("secret")
         if (secret := text[start:end]) and not _REFERENCE.match(secret) and (kind := label(found, text)):
             parts += [text[at:start], f"[masked: {kind}]"]
@@ -121,7 +121,7 @@ def _label_of_key(found: re.Match[str]) -> str:
 
 
 def _without_private_keys(text: str) -> str:
-    """Mask the keys from their first line to their last, or as far as they go where that is missing."""
+    """Mask keys from their first line to their last line. If the last line is missing, mask as far as the key goes."""
     parts, at = [], 0
     for begin in _PRIVATE_KEY.finditer(text):
         if begin.start() < at:
@@ -147,14 +147,14 @@ def _of_scheme(found: re.Match[str], text: str) -> str:
 
 
 def _of_name(found: re.Match[str], text: str) -> str:
-    """Return what the value behind a name such as `api_key` is."""
+    """Return the label of the value after a name such as `api_key`."""
     if found["password"] and _is_password(found, text):
         return "password"
     return "secret" if _is_random(text[found.start("secret") : found.end("secret")]) else ""
 
 
 def _is_password(found: re.Match[str], text: str) -> bool:
-    """Tell whether a value is a password. In code without quotation marks, it is mostly the name of a variable."""
+    """Return whether a value is a password. An unquoted value in code is mostly the name of a variable."""
     secret, before = found["secret"], text[found.start() : found.start("secret")]
     if secret in _TYPES or text[found.end("secret") : found.end("secret") + 1] in tuple("([{"):
         return False
@@ -164,11 +164,11 @@ def _is_password(found: re.Match[str], text: str) -> bool:
 
 
 def _is_random(value: str) -> bool:
-    """Tell whether a value was generated: digits are among its letters, and few characters repeat."""
+    """Return whether a value is generated: it mixes digits and letters, and few characters repeat."""
     changes = sum(first.isdigit() != second.isdigit() for first, second in pairwise(value[:100]))
     return len(value) >= 12 and changes >= 3 and not value.startswith("http") and _bits(value[:100]) >= _LEAST_BITS
 
 
 def _bits(value: str) -> float:
-    """Return the entropy of a character (Shannon)."""
+    """Return the Shannon entropy per character, in bits."""
     return -sum(count / len(value) * math.log2(count / len(value)) for count in Counter(value).values())

@@ -1,6 +1,6 @@
-"""Tell texts with words from tables of numbers and encoded data, in any language and in source code. Pure.
+"""Distinguish texts with words from tables of numbers and encoded data, in all languages and in source code. Pure.
 
-The vector of a text without words is not near to any question.
+The vector of a text without words is not similar to any question.
 """
 
 from __future__ import annotations
@@ -10,20 +10,20 @@ import unicodedata
 
 from gnod.caches import Computed
 
-# The least share of words among the characters that are not white space. Code has at least .15, tables of identifiers
-# and names .22; numbers, hex and base64 hardly any.
+# The minimum share of words among the characters that are not white space. Code has at least .15, tables of identifiers
+# and names have .22, and numbers, hex and base64 hardly have words.
 _LEAST = 0.1
-# Stands for the letters that are not ASCII, and for the marks of their vowels.
+# Represents all non-ASCII letters and the marks of their vowels.
 _LETTER = "ä"
-# A word, an identifier or an acronym, of three letters at least; in other alphabets also of one, because some have no
-# spaces. Base64 has such words only by chance: its letters stand beside digits, and change their case.
+# A word, an identifier or an acronym of at least three letters; in other alphabets, one letter is enough, because some
+# do not use spaces. Base64 has such words only by chance: its letters are next to digits, and change case.
 _WORD = re.compile(r"(?<![0-9A-Za-zä])(?=[A-Za-zä]{3})(?:[A-Z]?[a-zä]+|[A-Z]+)(?:[A-Z][a-zä]+)*(?![0-9A-Za-zä])|ä+")
 # Rules, dots and other padding count as one character.
 _PADDING = re.compile(r"([^\w\s])(?:[ \t]*\1){3,}")
 
 
 def has_words(text: str) -> bool:
-    """Tell whether a paragraph of a text has words.
+    """Return whether a paragraph of a text has words.
 
     >>> has_words("See 3.2 below: 17 of 20."), has_words("東京 1964"), has_words("0.31 | 0.33 | 0.29")
     (True, True, False)

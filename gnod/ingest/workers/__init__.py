@@ -1,4 +1,4 @@
-"""The worker processes that read files: the pool in the daemon, the process and its limits, the jobs between them.
+"""Run the worker processes that read files: the pool in the daemon, the process and its limits, and the jobs.
 
-What a worker does with a file is in `gnod.ingest.formats`, `gnod.ingest.prepare` and `gnod.ingest.ocr`.
+`gnod.ingest.formats`, `gnod.ingest.prepare` and `gnod.ingest.ocr` define how a worker processes a file.
 """

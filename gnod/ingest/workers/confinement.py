@@ -1,4 +1,4 @@
-"""The limits of a converter worker: memory, CPU time, files, and the sandbox. Runs in the worker."""
+"""Limit a converter worker: memory, CPU time, files, and the sandbox. Runs in the worker."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ _REFUSED = frozenset(_REFUSED_EVENTS.split())
 
 
 _Root = tuple[int, int, bool]
-"""The device and the inode of a folder, and whether it opens: a remounted drive may have the same numbers, but Landlock
-treats it as another folder, which cannot be opened."""
+"""The device and inode of a folder, and whether it can be opened: a remounted drive may have the same numbers, but
+Landlock treats it as another folder and refuses to open it."""
 
 
 class Confinement:
@@ -40,11 +40,11 @@ class Confinement:
 
     @property
     def errors(self) -> str:
-        """The file for what libraries print before they abort the process."""
+        """The path of the file for messages that libraries print before they abort the process."""
         return os.path.join(self._scratch, scratch.ERRORS) if self._scratch else os.devnull  # noqa: PTH118
 
     def begin(self) -> list[str]:
-        """Limit this process for good. Returns what the kernel enforces, in words."""
+        """Limit this process permanently. Returns descriptions of the limits that the kernel enforces."""
         _compile_libraries()
         if sys.platform == "linux":  # elsewhere the daemon's checks are the limit
             _limit(resource.RLIMIT_AS, self._limits.memory_mb << 20)
@@ -60,15 +60,15 @@ class Confinement:
         return protections
 
     def is_outdated(self, paths: Collection[str]) -> bool:
-        """Tell whether the root of one of these files is another folder now, such as a remounted drive. Only the
-        folders that existed at the start can be read."""
+        """Return whether the root of one of these files is now another folder, such as a remounted drive. Only folders
+        that existed at the start can be read."""
         return any(
             any(path.startswith(root.rstrip("/") + "/") for path in paths) and _identify(root) != seen
             for root, seen in self._seen.items()
         )
 
     def begin_job(self) -> None:
-        """Set the limit of CPU time, for all threads together. The kernel counts in seconds."""
+        """Set the limit of CPU time for all threads together. The kernel counts in whole seconds."""
         limit_s = math.ceil(time.process_time() + self._limits.time_limit_s) + 1
         with contextlib.suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_CPU, (limit_s, resource.RLIM_INFINITY))
@@ -80,7 +80,7 @@ class Confinement:
 
 
 def _limit(what: int, value: int) -> None:
-    """Lower a limit, never raise it."""
+    """Lower a limit, but never raise it."""
     with contextlib.suppress(OSError, ValueError):
         _, hard = resource.getrlimit(what)
         value = value if hard == resource.RLIM_INFINITY else min(value, hard)
@@ -100,8 +100,8 @@ def _identify(folder: str) -> _Root | None:
 
 
 def _compile_libraries() -> None:
-    """Compile the libraries if the installer did not (uv does not). A confined worker cannot store the result, so each
-    one would spend seconds on it."""
+    """Compile the libraries if the installer has not (uv does not). A confined worker cannot store the result, so every
+    worker would need seconds for it."""
     with contextlib.suppress(ImportError):
         found = importlib.util.find_spec(_LIBRARIES[-1])
         if found is None or found.cached is None or sys.dont_write_bytecode:
@@ -113,7 +113,7 @@ def _compile_libraries() -> None:
 
 
 def _refuse(event: str, arguments: tuple[object, ...]) -> None:
-    """Refuse remote images, style sheets and programs that documents name, even if the kernel does not."""
+    """Block remote images, style sheets and programs that documents name, even if the kernel does not."""
     del arguments
     if event in _REFUSED:
         raise PermissionError(f"a converter may not use {event}")

@@ -1,6 +1,6 @@
-"""What the daemon and a converter worker tell each other, one message per frame: limits, jobs and their outcomes.
+"""Define the messages between the daemon and a converter worker, one per frame: limits, jobs and their outcomes.
 
-Plain data that crosses a process boundary as msgpack.
+They are plain data that crosses a process boundary as msgpack.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from gnod.store.tables.records import FileStat, LogMark, LogPart, PreparedDocume
 
 
 class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that reads a file. `path` is absolute; `relative_path` is relative to the root, with slashes."""
+    """A job that reads a file. `path`: the absolute path. `relative_path`: relative to the root, with slashes."""
 
     path: str
     relative_path: str
@@ -20,16 +20,16 @@ class SourceJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
-    """Read, hash, convert and prepare one file. When its hash is `known_source_hash`, the outcome is `Unchanged`.
+    """Read, hash, convert and prepare one file. If its hash is `known_source_hash`, the outcome is `Unchanged`.
 
-    `reader` names the program that will recognise pages without text (`gnod.ingest.ocr.readers`); None: none will, and
-    `refusal` says why. `recognised` has the texts of pages by number, if the file's hash is still `recognised_of`.
+    `reader`: the program that will recognise pages without text (`gnod.ingest.ocr.readers`); None: gnod does not
+    recognise them, and `refusal` says why. `recognised`: the texts of pages by number, valid only for a file with the
+    hash `recognised_of`.
 
-    `known_members`: the hashes of the files in it that are indexed, by path. After `members_s` seconds, no more files
-    inside it are read. `without_members`: why none of them is read.
+    `known_members`: the hashes of its indexed members, by path. `members_s`: seconds after which no more members are
+    read. `without_members`: why no member is read.
 
-    `known_parts`: if the file is a log, those of its parts that are indexed, in order. `read_on`: read only what is
-    behind this part.
+    `known_parts`: the indexed parts of a log, in order. `read_on`: read only the parts after this one.
     """
 
     language: str | None = None
@@ -48,8 +48,8 @@ class FileJob(SourceJob, frozen=True, kw_only=True, tag="file"):
 
 
 class FilesJob(msgspec.Struct, frozen=True, kw_only=True, tag="files"):
-    """Several small files. The outcome is `FilesDone`, or a Failure: then the worker ended, and each file must be tried
-    alone. Paths are valid Unicode."""
+    """Read several small files. The outcome is `FilesDone`, or a Failure if the worker ended; then try each file alone.
+    Paths are valid Unicode."""
 
     jobs: list[FileJob]
 
@@ -61,18 +61,18 @@ class PageJob(SourceJob, frozen=True, kw_only=True, tag="page"):
 
 
 class ImageJob(SourceJob, frozen=True, kw_only=True, tag="image"):
-    """Draw a page of a PDF file, or of a picture, at most `width` pixels wide."""
+    """Draw a page of a PDF file or of a picture, at most `width` pixels wide."""
 
     number: int
     width: int
 
 
 class PictureJob(SourceJob, frozen=True, kw_only=True, tag="picture"):
-    """Read a picture that a document shows."""
+    """Read a picture for display in a document."""
 
 
 class LayersJob(SourceJob, frozen=True, kw_only=True, tag="layers"):
-    """Read what can be selected and followed on `count` pages of a PDF file, from the page `number`."""
+    """Read the text and links that a user can select and follow on `count` pages of a PDF file, from page `number`."""
 
     number: int
     count: int
@@ -101,8 +101,8 @@ class Unchanged(msgspec.Struct, frozen=True, kw_only=True, tag="unchanged"):
 
 
 class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page_read"):
-    """`boxes`: numbers of 4 bytes each, as in `gnod.ingest.formats.pdf.page_text.PageText`.
-    The sizes are in points, those of a picture in pixels."""
+    """`boxes`: numbers of 4 bytes, as in `gnod.ingest.formats.pdf.page_text.PageText`. Sizes are in points; sizes of
+    pictures are in pixels."""
 
     source_hash: str
     width: float
@@ -112,15 +112,15 @@ class PageRead(msgspec.Struct, frozen=True, kw_only=True, tag="page_read"):
 
 
 class Container(msgspec.Struct, frozen=True, kw_only=True, tag="container"):
-    """A file with other files in it. `members`: their paths in the collection, and what became of them."""
+    """A file with other files in it. `members`: their paths in the collection, and their outcomes."""
 
     document: PreparedDocument
     members: list[tuple[str, PreparedDocument | Unchanged]]
 
 
 class LogRead(msgspec.Struct, frozen=True, kw_only=True, tag="log_read"):
-    """The next parts of a log, which are numbered from `first` on; the parts before them are unchanged. `is_complete`:
-    the log has no more parts than these. `stat`: that of the file before it was read."""
+    """The next parts of a log; the first one has the number `first`, and all earlier parts are unchanged.
+    `is_complete`: no more parts follow. `stat`: the stat of the file before it was read."""
 
     first: int
     parts: list[PreparedDocument]
@@ -129,9 +129,9 @@ class LogRead(msgspec.Struct, frozen=True, kw_only=True, tag="log_read"):
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
-    """Why a file is not indexed.
+    """The reason why a file is not indexed.
 
-    `stage`: read, convert, prepare. `kind` is a stable word. Skipped files: too_large, binary, unsupported, empty,
+    `stage`: read, convert, prepare. `kind`: a stable name. For skipped files: too_large, binary, unsupported, empty,
     needs_ocr, not_downloaded.
     Faults: vanished, unreadable, not_a_file, unstable, encrypted, corrupt, too_long, timeout, memory, refused (blocked
     by the sandbox), crashed, failed.
@@ -144,7 +144,7 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, tag="failure"):
 
 
 class FilesDone(msgspec.Struct, frozen=True, kw_only=True, tag="files_done"):
-    """The outcome of each job, in their order."""
+    """The outcomes in the order of the jobs."""
 
     outcomes: list[PreparedDocument | Container | LogRead | Unchanged | Failure]
 
@@ -166,9 +166,9 @@ Outcome = (
 
 
 class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Sent before all jobs. `nice` lowers the priority. `time_limit_s`: CPU time for each job. `scratch`: the only
-    folder in which files may be created. `roots`: files below these may be read; None: all files. Paths are bytes,
-    because not all are Unicode."""
+    """The daemon sends this before all jobs. `nice` lowers the priority. `time_limit_s`: CPU time for each job.
+    `scratch`: the only folder in which the worker may create files. `roots`: the worker may read files below these;
+    None: all files. Paths are bytes, because some are not valid Unicode."""
 
     nice: int
     memory_mb: int
@@ -178,14 +178,14 @@ class WorkerLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReaderReady(msgspec.Struct, frozen=True, tag="ready"):
-    """The worker has started. `protections`: what its sandbox enforces, in words."""
+    """The worker has started. `protections`: descriptions of the limits that its sandbox enforces."""
 
     protections: list[str] = []
 
 
 class Taken(msgspec.Struct, frozen=True, tag="taken"):
-    """The worker has the job: if it ends now, the job is the cause. `stat` is the file's, for a failure that the worker
-    cannot report itself."""
+    """The worker has taken the job; if it ends now, the job is the cause. `stat`: the stat of the file, for failures
+    that the worker cannot report."""
 
     stat: FileStat | None = None
 

@@ -1,8 +1,8 @@
-"""A log, such as the transcript of an agent: a file that only grows. Runs in the worker.
+"""Read logs: files that only grow, such as the transcripts of agents. Runs in the worker.
 
-Its parts are documents. The hashes of those that are indexed say where reading begins; so a message at the end of a
-large log costs its last part. A job reads some parts and the next job goes on, so neither the memory nor the time of a
-job limits the size of a log. Must not know the formats.
+The parts of a log are documents. The hashes of the indexed parts decide where reading starts, so a new message at the
+end of a large log requires reading only the last part. A job reads some parts and the next job continues, so neither
+the memory nor the time of a job limits the size of a log. Must not depend on formats.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from gnod.ingest.reading.result import Converted
 
 _EXTENSIONS = (".jsonl", ".log", ".weechatlog")
-# Enough for the first lines, which may hold instructions.
+# Enough for the first lines, which may contain instructions.
 _HEAD_BYTES = 1 << 20
-# The parts of one job, and the bytes that are read at once to find them.
+# The maximum number of parts in one job, and the bytes that are read at once to find them.
 _MOST_PARTS = 16
 _WINDOW_BYTES = 32 << 20
 _BLOCK_BYTES = 1 << 20
@@ -48,7 +48,7 @@ def read(job: FileJob) -> LogRead | Unchanged | None:
 
 
 class _Log(NamedTuple):
-    """The log in an open file. What is written to it meanwhile is left to the next job."""
+    """The log in an open file. The next job reads what is appended in the meantime."""
 
     job: FileJob
     descriptor: int
@@ -62,28 +62,29 @@ class _Log(NamedTuple):
         mark = self.job.read_on or (known[-1].mark if known else _BEGINNING)
         size = _WINDOW_BYTES
         while not (parts := [*islice(self._parts(mark, size), _MOST_PARTS)]):
-            size *= 2  # one part, or one line, is longer
+            size *= 2  # a part or a line is longer
         is_complete = parts[-1].log is not None and parts[-1].log.end == self.found.size
         return LogRead(first=mark.number + 1, parts=parts, is_complete=is_complete, stat=self.found)
 
     def _unchanged(self) -> Sequence[LogPart]:
-        """Return the known parts that would be the same if they were read again: all of them, or the first ones."""
+        """Return the known parts that would be equal if they were read again: all parts, or the first ones."""
         known = self.job.known_parts
         start = 0
         for number, part in enumerate(known):
             if self._hash(start, part.mark.end) != part.source_hash:
-                # Where the part before this one ends depends on the line that has changed.
+                # The end of the previous part depends on the changed line.
                 return known[: max(number - 1, 0)]
             start = part.mark.end
         if start == self.found.size:
             return known
-        # The last part goes on. It may begin with the line that does, if that had no end.
+        # The last part has grown. If the known text does not end with a line end, its last line has grown too, and the
+        # part before also depends on it.
         has_end = start > 0 and read_at(self.descriptor, start - 1, 1) == b"\n"
         return known[: max(len(known) - (1 if has_end else 2), 0)]
 
     def _parts(self, mark: LogMark, size: int) -> Iterator[PreparedDocument]:
-        """Yield the parts in this many bytes behind a mark. The last part of the bytes is left out if the log goes on
-        behind them."""
+        """Yield the parts in the next `size` bytes after a mark. Omit the last part if the log continues after these
+        bytes."""
         left = self.found.size - mark.end
         data = read_at(self.descriptor, mark.end, min(size, left))
         if len(data) < min(size, left) or left <= 0:
@@ -111,7 +112,7 @@ class _Log(NamedTuple):
         return msgspec.structs.replace(document, log=log)
 
     def _hash(self, start: int, end: int) -> str:
-        """Return the hash of a range of the file; of less where the file ends before."""
+        """Return the hash of a range of the file. The range may extend beyond the end of the file."""
         found = hashlib.sha256()
         for at in range(start, end, _BLOCK_BYTES):
             found.update(read_at(self.descriptor, at, min(_BLOCK_BYTES, end - at)))

@@ -1,7 +1,7 @@
-"""From a converted file to its document and those of the files in it, however they are nested. Runs in the worker.
+"""Make documents of a converted file and of all files in it, at any depth. Runs in the worker.
 
-All files in one share its limits: their number, bytes and depth (gnod.ingest.formats), their text and their time.
-What is not read is listed with its reason, in the document of the file that it is in.
+All files in a file share its limits: number, bytes and depth (gnod.ingest.formats), text and time. The document of the
+enclosing file lists the files that are not read, with the reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gnod.store.tables.records import FileStat, PreparedDocument, ScanReport, Un
 _MAX_LISTED = 200
 
 Describe = Callable[[Exception], Failure]
-"""Describes an error for the owner of the file."""
+"""Converts an error to a failure with a message for the user."""
 
 
 def prepared(
@@ -33,7 +33,8 @@ def prepared(
     describe: Describe,
     scans: ScanReport | None = None,
 ) -> PreparedDocument | Container:
-    """Return the document of a file, with those of the files in it, if there are any. `scans`: of its own pages."""
+    """Return the document of a file, with the documents of files in it if it has any. `scans`: the report on pages of
+    the file itself."""
     reader = _MemberReader(job, stat, describe)
     document = reader.document(converted, job.relative_path, source_hash, stat)
     document = msgspec.structs.replace(document, scans=scans)
@@ -48,7 +49,7 @@ class _MemberReader:
         self._describe = describe
         self._left = job.max_characters
         self._until = time.monotonic() + job.members_s
-        # The indexed members, by the path of an archive in the file
+        # The indexed members, by the path of an archive in the file.
         self._below: defaultdict[str, list[str]] = defaultdict(list)
         for known in job.known_members:
             outer = known.rpartition(SEPARATOR)[0]
@@ -78,7 +79,7 @@ class _MemberReader:
         return msgspec.structs.replace(document, unread=_listed(unread))
 
     def _member(self, member: Member, path: str) -> None:
-        """Raises ConversionFailed, and any other error that a converter raises."""
+        """Raises ConversionFailed and all other errors of converters."""
         if self._job.without_members and not member.is_part:
             raise ConversionFailed("failed", self._job.without_members)
         if time.monotonic() > self._until:
@@ -103,18 +104,18 @@ class _MemberReader:
         self.found.insert(place, (path, document))
 
     def _is_known(self, path: str, source_hash: str) -> bool:
-        """Tell whether a member is indexed with these bytes, and nothing in it must be read again."""
+        """Return whether a member is indexed with these bytes, and no file in it must be read again."""
         known = self._job.known_members
         return known.get(path) == source_hash and all(known[each] for each in self._below[path])
 
     def _keep(self, path: str) -> None:
-        """Note a member, and all in it, as unchanged."""
+        """Record a member, and all files in it, as unchanged."""
         for each in (path, *self._below[path]):
             self.found.append((each, Unchanged(source_hash=self._job.known_members[each], stat=self._stat)))
 
 
 def _listed(unread: list[Unread]) -> list[Unread]:
-    """Return the entries that are stored; if there are more, the last entry counts them."""
+    """Return the entries to store. If there are too many, the last entry counts the others."""
     if len(unread) <= _MAX_LISTED:
         return unread
     more = len(unread) - _MAX_LISTED

@@ -1,7 +1,7 @@
-"""The pool of converter workers: starts them on demand, gives them jobs in order, ends them.
+"""Manage the pool of converter workers: start them on demand, give them jobs in order, and end them.
 
-A worker has no state to save, so it is always ended by SIGKILL. Timers exist only for busy workers (memory) and for
-idle ones that will be ended.
+A worker has no state to save, so the pool always ends it with SIGKILL. Only busy workers (for memory) and idle workers
+that will be ended have timers.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ JOBS_PER_WORKER = 2_000
 HEAVY_BYTES = 200 << 20
 _MEMORY_POLL_S = 0.25
 _ROOTS_POLL_S = 1.0
-# Seconds that a page may still be read after the user went on to another document.
+# A page may still be read for this long after the user has opened another document, in seconds.
 _ENDS_SOON_S = 0.5
 
 
 class _Killed(Exception):
-    """Something else killed the worker, such as the OOM killer. The first time, the file is not the cause."""
+    """The worker was killed from outside, for example by the OOM killer. The first time, the file does not count as the
+    cause."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__()
@@ -39,7 +40,7 @@ class _Killed(Exception):
 
 
 class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """`state` is starting, idle or busy."""
+    """`state`: starting, idle or busy."""
 
     pid: int
     state: str
@@ -48,11 +49,11 @@ class WorkerInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerPool:
-    """Up to `size` workers. One more starts when the jobs have waited for the others, all together, for `starts_waited`
-    times what a start takes: a few small files are done before. `timeout_s` and `memory_mb` limit a job. Idle workers
-    end after `idle_s`, except for one without large libraries. `nice` lowers their priority. `roots` returns the
-    folders below which files may be read; without it all may. `before_start` is awaited before a worker starts. For
-    `scratch_folder` see `Scratch`; a worker runs `module`."""
+    """Up to `size` workers. Another worker starts when the total waiting time of jobs reaches `starts_waited` times the
+    time of a start; a few small files are done before that. `timeout_s` and `memory_mb` limit a job. Idle workers end
+    after `idle_s`, except for one without large libraries. `nice` lowers their priority. `roots` returns the folders
+    below which workers may read files; without it, they may read all files. The pool awaits `before_start` before it
+    starts a worker. For `scratch_folder` see `Scratch`; a worker runs `module`."""
 
     def __init__(
         self,
@@ -83,18 +84,18 @@ class WorkerPool:
         self._urgent_slot = asyncio.Semaphore(1)
         self._workers: list[IngestProcess] = []
         self._idle: list[IngestProcess] = []
-        self._freed = asyncio.Event()  # it is replaced each time
+        self._freed = asyncio.Event()  # a new event replaces it each time
         self._wait_s = self._left_s = 0.0
         self._starting: set[asyncio.Task[IngestProcess]] = set()
         self._ending: set[asyncio.Task[str]] = set()
         self._closed = False
 
     async def run(self, job: Job, *, urgent: bool = False) -> Outcome:
-        """Do a job, waiting for a worker if all are busy. A worker that ends for another reason than the file is
-        replaced once. `urgent`: somebody waits, so the job has a slot beside those of other files.
+        """Do a job, and wait for a worker if all are busy. If a worker ends for a reason other than the file, it is
+        replaced once. `urgent`: a user waits, so the job has a separate slot.
 
-        Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. Cancelling ends the worker, an
-        urgent job's only if the job does not end soon.
+        Raises WorkerFailed when no worker can be started, ShuttingDown after `close`. Cancelling ends the worker, but
+        the worker of an urgent job only if the job does not end soon.
         """
         try:
             request = frames.encode(job)
@@ -116,7 +117,7 @@ class WorkerPool:
                         return outcome
                     if not warm:
                         raise WorkerFailed("A converter worker ended before it received a file.")
-                    # It was killed while it was idle: try the next one.
+                    # The worker was killed while it was idle: try the next one.
                 except _Killed as killed:
                     if has_failed:
                         return killed.failure
@@ -163,7 +164,7 @@ class WorkerPool:
             self._give_back(worker)
 
     async def _cause(self, worker: IngestProcess, end: Ended) -> tuple[str, str]:
-        """Return the kind of failure, and the message for the owner of the file."""
+        """Return the kind of failure and the message for the user."""
         too_much = f"The file needs more than {self._memory_mb} MB of memory."
         if worker.over_memory:
             return "memory", too_much
@@ -179,7 +180,7 @@ class WorkerPool:
         return "crashed", f"The converter crashed ({how})."
 
     async def _wait_for_others(self) -> None:
-        """Wait until a worker is idle, or until another one is worth its start."""
+        """Wait until a worker is idle, or until it is worth starting another one."""
         while self._starting:
             await asyncio.wait(self._starting)
         clock = asyncio.get_running_loop().time
@@ -191,7 +192,7 @@ class WorkerPool:
             self._left_s -= clock() - began
 
     async def _start(self) -> IngestProcess:
-        """Start a worker. If the job is cancelled meanwhile, the next job gets the worker."""
+        """Start a worker. If the job is cancelled in the meantime, the next job gets the worker."""
         starting = asyncio.get_running_loop().create_task(self._launch())
         self._starting.add(starting)
         starting.add_done_callback(self._starting.discard)
@@ -228,7 +229,7 @@ class WorkerPool:
         return worker
 
     async def _ready(self, worker: IngestProcess) -> None:
-        """Wait until a worker has started. One that waits for a folder that is gone ends: it would block the others."""
+        """Wait until a worker has started. End it if it waits for an unavailable folder: it would block the others."""
         ready = asyncio.ensure_future(worker.ready())
         while not (await asyncio.wait([ready], timeout=_ROOTS_POLL_S))[0]:
             if worker.limits.roots != self._current_roots():
@@ -254,7 +255,7 @@ class WorkerPool:
             self._discard(worker)
 
     def _take(self) -> IngestProcess:
-        """Return the worker that was used last, so that the others can end."""
+        """Return the most recently used worker, so that the others can end."""
         worker = self._idle.pop()
         worker.stop_timer()
         return worker
@@ -279,7 +280,7 @@ class WorkerPool:
             self._discard(worker)
 
     def _watch_memory(self, worker: IngestProcess) -> None:
-        """Check regularly: only Linux has a limit of memory, and no limit covers all temporary files."""
+        """Check a worker regularly: only Linux can limit memory, and no system limits the sum of temporary files."""
         worker.timer = asyncio.get_running_loop().call_later(_MEMORY_POLL_S, self._check_memory, worker)
 
     def _check_memory(self, worker: IngestProcess) -> None:
@@ -306,8 +307,8 @@ class WorkerPool:
 
 
 async def _ended_soon(attempt: Coroutine[Any, Any, Outcome | None]) -> Outcome | None:
-    """Await an attempt. If it is cancelled, wait a moment for its end: pages are cancelled whenever a user goes on to
-    the next document, and to start a worker takes longer than to read a page."""
+    """Await an attempt. If it is cancelled, wait a moment for its end: a page is cancelled whenever a user opens the
+    next document, and starting a worker takes longer than reading a page."""
     attempting = asyncio.ensure_future(attempt)
     try:
         return await asyncio.shield(attempting)
@@ -319,7 +320,7 @@ async def _ended_soon(attempt: Coroutine[Any, Any, Outcome | None]) -> Outcome |
 
 
 async def _cleared(worker: IngestProcess) -> str:
-    """Wait for a worker to end, and remove its files."""
+    """Wait until a worker has ended, and remove its files."""
     how = await worker.ended()
     if worker.scratch is not None:
         await asyncio.to_thread(scratch.remove, worker.scratch)

@@ -1,6 +1,6 @@
-"""The folders for temporary files of converter workers: private, limited, removed with the worker.
+"""Manage the folders for temporary files of converter workers: private, limited, and removed with the worker.
 
-Must not depend on workers. With Landlock a worker can create plain files only, so there are no folders inside.
+Must not depend on workers. With Landlock, a worker can create only plain files, so these folders have no subfolders.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _OUT_OF_MEMORY = re.compile(
 
 
 class Scratch:
-    """Creates a folder for each worker below `folder`, which nothing else uses: its content is left over and removed.
-    None: a new folder in the system's folder for temporary files."""
+    """Creates a folder for each worker below `folder`. Nothing else uses `folder`, so old content is removed. None: use
+    a new folder in the system's folder for temporary files."""
 
     def __init__(self, folder: Path | None) -> None:
         self._given = folder
         self._folder: Path | None = None
 
     def make(self) -> Path | None:
-        """Return a new folder; None if it cannot be created (full disk): few files need one."""
+        """Return a new folder; None if it cannot be created (full disk), because few files need one."""
         try:
             if self._folder is None:
                 self._folder = self._prepared()
@@ -82,12 +82,12 @@ def is_overfull(folder: Path) -> bool:
                 if count > MAX_FILES or size > MAX_BYTES:
                     return True
     except OSError:
-        pass  # it was removed with its worker
+        pass  # the folder was removed with its worker
     return False
 
 
 def ran_out_of_memory(folder: Path) -> bool:
-    """Tell whether a process printed before it ended that it had no memory."""
+    """Return whether a process has printed that it ran out of memory."""
     try:
         # The worker may have replaced the file.
         descriptor = os.open(folder / ERRORS, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW)

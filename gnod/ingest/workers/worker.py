@@ -1,8 +1,8 @@
-"""A converter worker, `python -m gnod.ingest.workers.worker`: reads jobs from a socket and answers them one by one.
+"""Run a converter worker, `python -m gnod.ingest.workers.worker`: read jobs from a socket and answer them in order.
 
-Files are untrusted, and so are the libraries that read them: the process is confined
-(`gnod.ingest.workers.confinement`) before it reads the first one. It ends with the daemon, and only frames reach the
-socket. The daemon enforces time limits. Imports little: converters load their libraries when they need them.
+Files and the libraries that read them are untrusted, so the process is confined (`gnod.ingest.workers.confinement`)
+before it reads the first file. It ends with the daemon, and only frames reach the socket. The daemon enforces time
+limits. This module imports little: converters load their libraries when they need them.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ PagesJob = PageJob | ImageJob | PictureJob | LayersJob | OcrJob
 
 
 def main(arguments: list[str]) -> int:
-    """Serve the socket `FD` as long as `PARENT` lives."""
+    """Serve the socket `FD` while the process `PARENT` lives."""
     descriptor, parent = map(int, arguments)
     with socket.socket(fileno=descriptor) as channel:
         channel.setblocking(True)
@@ -72,7 +72,7 @@ def main(arguments: list[str]) -> int:
 
 
 def serve(channel: socket.socket, confinement: Confinement) -> None:
-    """Answer jobs until the other end is closed, or until a new worker must read the files."""
+    """Answer jobs until the other end closes the socket, or until a new worker must read the files."""
     protections = confinement.begin()
     channel.sendall(frames.encode(jobs.ReaderReady(protections=protections)))
     silence(confinement.errors)
@@ -154,7 +154,7 @@ def _perform_file(job: FileJob) -> PreparedDocument | Container | LogRead | Unch
 
 
 def _scans(job: FileJob, source_hash: str) -> Scans:
-    """Return what is known of the file's pages without text. Texts of an older version of the file are not."""
+    """Return the known texts of pages without text. Ignore texts of an older version of the file."""
     from gnod.ingest.reading.result import Scans
 
     known = job.recognised if job.recognised_of == source_hash else {}
@@ -231,8 +231,8 @@ def _perform_text(job: TextJob) -> Outcome:
         return prepare(
             Converted(markdown=job.text, mime=mime, converter="markdown/1", keeps_lines=True),
             relative_path=job.relative_path,
-            # Make each hash unique, so that no document is a copy: each document of a test collection is judged by
-            # itself.
+            # Make hashes unique, so that no document counts as a copy: documents of a test collection are judged
+            # separately.
             source_hash=hashlib.sha256(f"{job.relative_path}\0{job.text}".encode("utf-8", "replace")).hexdigest(),
             stat=None,
             language=job.language,
@@ -243,7 +243,7 @@ def _perform_text(job: TextJob) -> Outcome:
 
 
 def _failure(stage: str, error: Exception, found: FileStat | None = None) -> Failure:
-    """Describe the error for the owner of the file."""
+    """Convert an error to a failure with a message for the user."""
     from gnod.ingest.reading.result import ConversionFailed
 
     if isinstance(error, ConversionFailed):

@@ -1,4 +1,4 @@
-"""A converter worker, for the daemon: its job, its state, and whether it can still be used."""
+"""Represent a converter worker in the daemon: its job, its state, and whether it is still usable."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _END_LIMIT_S = 2.0
 _NEARLY_ALL = 0.9
 # Python needs these to find its libraries. Other variables may contain tokens and passwords.
 _INHERITED = re.compile(r"PATH|HOME|LANG|LANGUAGE|LC_\w+|TZ|TMPDIR|VIRTUAL_ENV|(PYTHON|PYENV|LD_|DYLD_)\w+")
-# One thread and few arenas are enough. Each one reserves address space, which is limited.
+# One thread and few arenas are enough. Every thread and arena reserves address space, which is limited.
 _ENVIRONMENT = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -32,7 +32,7 @@ _ENVIRONMENT = {
 
 
 class Ended(Exception):
-    """The worker has ended, or cannot be used. `taken`: it had the job. `is_invalid`: it sent an invalid reply."""
+    """The worker has ended or is unusable. `taken`: it had the job. `is_invalid`: it sent an invalid reply."""
 
     def __init__(self, taken: bool, *, is_invalid: bool = False) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ class IngestProcess:
         self.state = "idle"
 
     async def perform(self, request: bytes) -> Outcome:
-        """Send a job and wait for its outcome. Raises Ended. When cancelled, the worker cannot be used any more."""
+        """Send a job and wait for its outcome. Raises Ended. If this is cancelled, the worker becomes unusable."""
         self.state = "busy"
         self.seen = None
         self.limited_bytes = 0
@@ -105,15 +105,15 @@ class IngestProcess:
         return self._child.memory().resident_bytes
 
     def check_usage(self) -> int:
-        """Measure the use of memory and temporary files. Returns the resident size."""
+        """Measure the use of memory and temporary files. Returns the resident size in bytes."""
         used = self._child.memory()
         self.limited_bytes = max(self.limited_bytes, used.limited_bytes)
         self.over_scratch = self.scratch is not None and scratch.is_overfull(self.scratch)
         return used.resident_bytes
 
     def ran_out_of_memory(self) -> bool:
-        """Tell whether an ended process lacked memory: a library said so, or the last measurement was close to the
-        limit."""
+        """Return whether an ended process ran out of memory: a library reported it, or the last measurement was close
+        to the limit."""
         if self.scratch is not None and scratch.ran_out_of_memory(self.scratch):
             return True
         return self.limited_bytes > _NEARLY_ALL * (self.limits.memory_mb << 20)
@@ -138,7 +138,7 @@ class IngestProcess:
 
 
 async def launch(limits: WorkerLimits, module: str = MODULE) -> IngestProcess:
-    """Start a process, which is not ready yet. Raises WorkerFailed. Must not be cancelled: the child would leak."""
+    """Start a process, which is not ready yet. Raises WorkerFailed. Do not cancel this: the child would leak."""
     environment = dict(_ENVIRONMENT)
     if limits.scratch is not None:
         environment["TMPDIR"] = os.fsdecode(limits.scratch)
