@@ -137,6 +137,6 @@ def stages(found: HybridResult) -> dict[str, Stage]:
 
 
 def fused_order(found: HybridResult) -> bool:
-    """Tell whether the documents lie as they were fused."""
+    """Return whether the documents lie as they were fused."""
     ranks = [each.components["fused_rank"] for each in found.ranked]
     return ranks == sorted(ranks)

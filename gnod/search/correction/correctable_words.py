@@ -108,7 +108,7 @@ class Occurrences:
         self._times: dict[str, int] = {}
 
     def needs_correction(self) -> bool:
-        """Tell whether there are words that very few documents contain. Fast."""
+        """Return whether there are words that very few documents contain. Fast."""
         if any(map(self._may_be_wrong, self.words)):
             return True
         pairs = zip(self.words, self.words[1:], strict=False)
@@ -116,7 +116,7 @@ class Occurrences:
         return bool(joined) and self.occurs(quoted(joined))
 
     def may_be_split(self, first: str, second: str) -> bool:
-        """Tell whether two words may be parts of one, which occurs."""
+        """Return whether two words may be parts of one, which occurs."""
         joined = self._joined(first, second)
         return bool(joined) and self.occurs(quoted(joined))
 
@@ -182,7 +182,7 @@ class Occurrences:
         return quoted(f"{one} {two}" for one, two in pairs if self.frequency(quoted([one]), quoted([two])))
 
     def occurs(self, phrases: Collection[str]) -> bool:
-        """Tell whether a document has one of the phrases."""
+        """Return whether a document has one of the phrases."""
         return self.frequency(tuple(phrases)) > 0
 
     def frequency(self, *groups: AnyOf) -> int:
@@ -190,7 +190,7 @@ class Occurrences:
         return fulltext.frequency_of_all(self.connection, groups)
 
     def _begins_a_word(self, text: str) -> bool:
-        """Tell whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
+        """Return whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
         word = text.lower()
         shorter = (word[:end] for end in range(max(len(word) - LONGEST_ENDING, MIN_LETTERS), len(word)))
         return self.occurs([f"{fulltext.quote(word)} *"]) or any(self.occurs(quoted([each])) for each in shorter)

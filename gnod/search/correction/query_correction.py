@@ -132,7 +132,7 @@ class _Correcting:
         return places
 
     def _is_split(self, first: str, second: str) -> bool:
-        """Tell whether two words mean one: they do not occur beside each other, and it is more frequent than the rarer
+        """Return whether two words mean one: they do not occur beside each other, and it is more frequent than the rarer
         of them; much more, if neither looks like a part of a word."""
         query, whole = self._query, first + second
         if not query.may_be_split(first, second):
@@ -155,7 +155,7 @@ class _Correcting:
         return [_CorrectedPlace(word.start, word.end, f"*{written}*")]
 
     def _is_real(self, written: str) -> bool:
-        """Tell whether the language of the query, or one with many documents, has the word. Then it is not a slip, even
+        """Return whether the language of the query, or one with many documents, has the word. Then it is not a slip, even
         if no document has it."""
         return has_word(written, self._languages)
 
@@ -176,7 +176,7 @@ class _Correcting:
         return best
 
     def _is_inside(self, written: str) -> bool:
-        """Tell whether longer words may be meant that contain the one that was written. Only where words are
+        """Return whether longer words may be meant that contain the one that was written. Only where words are
         compounded, or where there is nothing else to search for; not in a sentence."""
         words = len(self._query.words)
         if words > MAX_WORDS_FOR_PARTS or (words > 1 and not self._knowledge.languages & COMPOUNDING):
@@ -188,7 +188,7 @@ class _Correcting:
         return bool(longer) and self._query.occurs(quoted(longer))  # the vocabulary may be older than the index
 
     def _fits(self, best: _Candidate, word: QueryWord, times: int) -> bool:
-        """Tell whether half of the other words are also in documents with the candidate, if little else supports it. If
+        """Return whether half of the other words are also in documents with the candidate, if little else supports it. If
         the word as written occurs, they must be there at least as often as in documents with that word."""
         together = self._together(best.groups, word)
         if len(word.text) < MIN_LETTERS:
@@ -289,7 +289,7 @@ class _Correcting:
 
 
 def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord], languages: Collection[str]) -> bool:
-    """Tell whether the words are unknown because the query is in a language that the index does not have.
+    """Return whether the words are unknown because the query is in a language that the index does not have.
     `languages`: those with many documents; most words of a query in one of these may be errors."""
     share = len(unknown) / max(len(query.words), 1)
     if len(query.words) < 3 or share <= 1 / 3:

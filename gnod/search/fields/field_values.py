@@ -76,7 +76,7 @@ def is_own(connection: Connection, name: str) -> bool:
 
 
 def _is_listed(name: str) -> bool:
-    """Tell whether OWN stands for a field, too."""
+    """Return whether OWN stands for a field, too."""
     return name not in registry.BY_NAME or registry.BY_NAME[name].is_own
 
 

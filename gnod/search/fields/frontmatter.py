@@ -103,7 +103,7 @@ def _equality(value: FieldValue) -> Condition:
 
 
 def _is_written_as_number(text: str) -> bool:
-    """Tell whether a number in the metadata can be this one: those that are written otherwise are texts there."""
+    """Return whether a number in the metadata can be this one: those that are written otherwise are texts there."""
     return _NUMBER.fullmatch(text) is not None and text in (str(int(float(text))), str(float(text)))
 
 

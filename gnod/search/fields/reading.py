@@ -74,7 +74,7 @@ class FieldedQuery(NamedTuple):
 
     @property
     def is_filter_only(self) -> bool:
-        """Tell whether there are fields, and no word to rank by."""
+        """Return whether there are fields, and no word to rank by."""
         try:
             return bool(self.conditions) and all(clause.is_negated for clause in self.clauses)
         except QuerySyntaxError:

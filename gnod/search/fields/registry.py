@@ -51,7 +51,7 @@ class Field(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Tell whether facets list it with the fields of the documents' own metadata: it has no column."""
+        """Return whether facets list it with the fields of the documents' own metadata: it has no column."""
         return bool(self.stated) and self.order is None
 
 

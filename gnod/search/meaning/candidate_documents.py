@@ -96,7 +96,7 @@ class WantedDocuments(NamedTuple):
         return layout.numbers(self._passing(self.condition))
 
     def are_few(self, share: float, limit: int, documents: int) -> bool:
-        """Tell whether it is cheaper to find all documents that pass, a `share` of them, than to examine documents
+        """Return whether it is cheaper to find all documents that pass, a `share` of them, than to examine documents
         until `limit` of them pass."""
         if self.collections is not None:
             return share < _KNOWN_SHARE

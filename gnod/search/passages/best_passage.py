@@ -254,7 +254,7 @@ def _further(
 
 
 def _overlap(one: ShownPassage, other: ShownPassage) -> bool:
-    """Tell whether two passages of a text have a line in common."""
+    """Return whether two passages of a text have a line in common."""
     first, second = (
         range(each.snippet_line, each.snippet_line + each.snippet.count("\n") + 1) for each in (one, other)
     )

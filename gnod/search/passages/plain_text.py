@@ -215,7 +215,7 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _is_indented_code(text: str, begin: int, line: str) -> bool:
-    """Tell whether a line below a blank one is code: it is indented, and not in an item of a list."""
+    """Return whether a line below a blank one is code: it is indented, and not in an item of a list."""
     if not _CODE_INDENT.match(line):
         return False
     above = text[max(begin - _REACH, 0) : begin].split("\n")

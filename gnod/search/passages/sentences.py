@@ -82,7 +82,7 @@ def cutting(text: str, language: str | None = None, *, is_code: bool = False) ->
 
 
 def is_item_mark(text: str) -> bool:
-    """Tell whether a text is what stands before a list item: indentation, a bullet or number, a box to tick.
+    """Return whether a text is what stands before a list item: indentation, a bullet or number, a box to tick.
 
     >>> is_item_mark("  - [x] "), is_item_mark("12. "), is_item_mark("see ")
     (True, True, False)
@@ -243,7 +243,7 @@ class _Cutter:
             yield start, len(paragraph)
 
     def _ends(self, paragraph: str, start: int, match: re.Match[str]) -> bool:
-        """Tell whether a sentence ends at a mark that also has other uses."""
+        """Return whether a sentence ends at a mark that also has other uses."""
         follows = _NEXT.match(paragraph, match.end())
         if follows and follows[1].islower():
             return False
@@ -282,6 +282,6 @@ def _is_closed(sentence: str) -> bool:
 
 
 def _goes_on(paragraph: str, match: re.Match[str]) -> bool:
-    """Tell whether a sentence goes on after a quotation with a full stop of its own."""
+    """Return whether a sentence goes on after a quotation with a full stop of its own."""
     after = paragraph[match.end() : match.end() + 1]
     return match[0][-1] in _CLOSING and after.isalnum()

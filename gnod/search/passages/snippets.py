@@ -160,7 +160,7 @@ def _says_something(text: str, part: _SnippetPart, start: int, end: int) -> bool
 
 
 def _is_text(text: str) -> bool:
-    """Tell whether a line has words and is not markup."""
+    """Return whether a line has words and is not markup."""
     return any(
         _WORD.search(line) and not (line.lstrip()[:1] in _MARKS and _MARKUP.match(line)) for line in text.split("\n")
     )

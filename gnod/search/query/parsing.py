@@ -61,7 +61,7 @@ class Clause(NamedTuple):
 
     @property
     def is_wildcard(self) -> bool:
-        """Tell whether it matches words that begin with a part (`part*`), end with it, or contain it."""
+        """Return whether it matches words that begin with a part (`part*`), end with it, or contain it."""
         part = self.text.strip("*")
         is_part = part != self.text and _WILDCARD.fullmatch(self.text) is not None
         return is_part and not self.is_phrase and not is_unspaced(part)
@@ -258,7 +258,7 @@ def _terms(line: QueryLine) -> tuple[Clause, ...]:
 
 
 def _is_prose(text: str) -> bool:
-    """Tell whether enough words are outside quotation marks. The last of an odd number of marks opens nothing."""
+    """Return whether enough words are outside quotation marks. The last of an odd number of marks opens nothing."""
     outside = _QUOTED.sub(" ", text)
     return sum(any(map(str.isalnum, word)) for word in outside.split()) >= PROSE_WORDS
 

@@ -161,7 +161,7 @@ def expected(question: str) -> ExpectedAnswer:
 
 
 def contains(text: str, wanted: ExpectedAnswer) -> bool:
-    """Tell whether `text` has something of the expected kind that the question does not mention."""
+    """Return whether `text` has something of the expected kind that the question does not mention."""
     if wanted.type is None:
         return False
     if wanted.type == "reason":
