@@ -1,4 +1,4 @@
-"""The built-in fields, one entry each. Fields of the documents' own metadata are in `frontmatter`."""
+"""The built-in fields. Fields of the documents' own metadata are in `frontmatter`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ from gnod.store.tables.filters import Condition
 
 
 class Field(NamedTuple):
-    """`condition`: of one value. `is_words`: the values are also words of the query, so that they affect the ranking.
-    `present`: the SQL condition that a document has the field; None: every document has it. `order`: the SQL expression
-    that results are sorted by, `counted`: that of facets, or of the path that their values are parts of; None: not
-    offered. `stated`: facets count what the documents state under these names, in lists one by one."""
+    """`condition`: makes the condition for one value. `is_words`: the values are also words of the query, so they
+    affect the ranking. `present`: the SQL condition that a document has the field; None: every document has it.
+    `order`: the SQL expression for sorting. `counted`: the SQL expression for facets, or of the path that their values
+    are parts of; None: no facets. `stated`: facets count the metadata values under these names, each list element by
+    itself."""
 
     name: str
     help: str
@@ -51,7 +52,7 @@ class Field(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Return whether facets list it with the fields of the documents' own metadata: it has no column."""
+        """Return whether facets list it with the fields of the documents' own metadata, because it has no column."""
         return bool(self.stated) and self.order is None
 
 
@@ -75,7 +76,7 @@ def _tag(_: Connection, value: FieldValue) -> Condition:
 
 
 def _type(_: Connection, value: FieldValue) -> Condition:
-    """Compare one of several types: the column has commas between them."""
+    """Compare one type of a document. The column has several types with commas between them."""
     compared, wanted = folded("', ' || d.doc_type || ','", value.text)
     if is_pattern(value):
         return Condition(f"{compared} GLOB ?", (f"*, {glob(wanted)},*",))
@@ -93,7 +94,7 @@ _used = words_in("body")
 
 
 def _documents(connection: Connection, value: FieldValue) -> list[int]:
-    """Return the documents that a reference or a name means."""
+    """Return the documents with this reference or name."""
     try:
         return [references.resolve(connection, value.text, propose=False).document.id]
     except GnoError:
@@ -156,7 +157,7 @@ def _stated(field: Field, expression: str, *names: str) -> Field:
 
 
 def _column(field: Field, expression: str) -> Field:
-    """Return the field of a text that a document has once, or not at all."""
+    """Return the field for a text column that may be empty."""
     return field._replace(present=f"{expression} <> ''", order=f"lower({expression})", counted=expression)
 
 
@@ -257,7 +258,7 @@ FIELDS = (
 )
 
 BY_NAME = {name: field for field in FIELDS for name in (field.name, *field.aliases)}
-# Names that mean a built-in field where no document has a field of that name.
+# Names of built-in fields, if no document has a field of that name.
 STAND_INS = {"year": "date"}
 
 

@@ -15,7 +15,8 @@ from gnod.search.passages import sentences
 
 SNIPPET_CHARACTERS = 280
 SNIPPET_LINES = 4
-# Read the text around the place as far as a snippet can reach, and up to this far on to the end of the line.
+# Read the text around the place as far as a snippet can reach, and then to the end of the line if it is within this
+# distance.
 _LONGEST_LINE = 600
 
 _LINE = re.compile(r"[^\n]+")
