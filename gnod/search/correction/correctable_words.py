@@ -24,7 +24,7 @@ from gnod.store.keyword_index.vocabulary import MAX_LETTERS
 
 # A longer query is a text, and is not corrected.
 MAX_WORDS = 64
-# A word in at most RARE documents may also be an error, if a similar word is TIMES as frequent.
+# A word in at most RARE documents may also be an error, if a similar word is TIMES times as frequent.
 RARE, TIMES, RARE_LETTERS = 2, 50, 5
 # A term may be this many letters shorter than its word.
 LONGEST_ENDING = 4
