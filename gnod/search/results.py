@@ -268,7 +268,7 @@ def listed(connection: Connection, asked: AskedQuery) -> Results:
 
 def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: Joined | None = None) -> Results:
     """Sort the documents that were found, and return them as hits."""
-    request, begun = asked.request, time.perf_counter()
+    request, started = asked.request, time.perf_counter()
     ranked = _page(connection, request, found)
     hits = _hits(connection, asked, found, ranked)
     fields = {"fields": list(asked.query.fields)} if asked.query.fields else {}
@@ -282,7 +282,7 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         total=_total(asked, found, len(hits)),
         took_ms=milliseconds_since(asked.started),
         freshness=report,
-        stages=[*found.stages, stage("passages", begun, {})],
+        stages=[*found.stages, stage("passages", started, {})],
         corrections=found.corrected.corrections,
         notes=notes,
         hints=asked.query.hints_for(len(hits)),

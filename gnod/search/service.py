@@ -233,10 +233,10 @@ class SearchService:
             if any("*" in correction.searched for correction in corrected.corrections):
                 corrected = Corrected(text)
             stages = correct_stage(corrected, asked.started)
-            begun = time.perf_counter()
+            started = time.perf_counter()
             vectors = await embed([corrected.text], [])
-        stages.append(stage("embed", begun, {"models": sorted(vectors.rows)}))
-        begun = time.perf_counter()
+        stages.append(stage("embed", started, {"models": sorted(vectors.rows)}))
+        started = time.perf_counter()
         limit, min_score = asked.depth if asked.speakers.roles else request.end, request.min_score
         async with self._searching(asked) as shared:
             ranked: list[RankedDocument] | None = None
@@ -247,7 +247,7 @@ class SearchService:
             def present(connection: Connection) -> Results:
                 here = vector.survey(connection, self._nearest, vectors, 0, asked.filters, limit=limit)
                 found = vector.distinct(connection, here.ranked, limit, min_score) if ranked is None else ranked
-                stages.append(stage("knn", begun, {}))
+                stages.append(stage("knn", started, {}))
                 given = (connection, asked, here._replace(ranked=found), corrected, vectors, stages, shared)
                 return vector_results(*given, self._models.readability)
 
@@ -299,12 +299,12 @@ class SearchService:
 
         def present(connection: Connection) -> Results:
             document = references.resolve(connection, reference).document
-            begun = time.perf_counter()
+            started = time.perf_counter()
             find = related_documents.related if linked else vector.similar
             given = (connection, self._nearest, document, served, asked.filters)
             ranked = find(*given, limit=request.limit, min_score=request.min_score)
             name, details = "related" if linked else "knn", {"model": served.get(document.collection)}
-            stages = [stage(name, begun, details)]
+            stages = [stage(name, started, details)]
             found = Found("similar", ranked, Expression([], [], []), stages, lambda _, __: (), Corrected(""))
             results = results_of(connection, asked, found)
             return results._replace(query=document.uri)

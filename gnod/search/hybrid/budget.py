@@ -178,21 +178,21 @@ async def ahead(embed: Embed, queries: Sequence[str], passages: Sequence[str]) -
     if not queries and not passages:
         yield embed
         return
-    begun = asyncio.ensure_future(embed(queries, passages))
+    embedding = asyncio.ensure_future(embed(queries, passages))
     # Retrieve the exception, because the caller may never request the vectors.
-    begun.add_done_callback(lambda task: task.cancelled() or task.exception())
+    embedding.add_done_callback(lambda task: task.cancelled() or task.exception())
     expected = [*queries], [*passages]
     await asyncio.sleep(0)  # send them before the other work starts
 
     async def embedded(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
-        if begun.cancelled() or ([*queries], [*passages]) != expected:
+        if embedding.cancelled() or ([*queries], [*passages]) != expected:
             return await embed(queries, passages)
-        return await begun
+        return await embedding
 
     try:
         yield embedded
     finally:
-        begun.cancel()
+        embedding.cancel()
 
 
 def vector_lines(lines: Sequence[QueryLine]) -> list[QueryLine]:

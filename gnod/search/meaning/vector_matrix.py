@@ -350,7 +350,7 @@ class Layout(NamedTuple):
 
     def renumbered(self, before: Ids, after: Ids) -> Layout:
         """Return the layout for a matrix after its rows were renumbered: the row ids were `before` and are now `after`.
-        All of `after` are in the layout."""
+        `after` must have the ids of all rows of the layout."""
         return self._replace(rows=np.searchsorted(after, before[self.rows]))
 
     def owners(self, total: int) -> Owners:

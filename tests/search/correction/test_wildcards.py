@@ -1,4 +1,4 @@
-"""`part*` finds words that begin with a part, `*part` those that end with it, `*part*` those that contain it."""
+"""`part*` finds words that begin with a part, `*part` words that end with it, and `*part*` words that contain it."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_a_part_of_many_words_stands_for_some_of_them(small_index: SmallIndex) -
     small_index.add({"many.md": " ".join(words)}, language="en")
     corrector = Corrector(small_index.database.submit_read)
     (clause,) = corrector.resolved(small_index.reader, parse_clauses("*marker*"))
-    assert len(clause.alternatives) == MAX_ALTERNATIVES + 1  # and those that begin with it
+    assert len(clause.alternatives) == MAX_ALTERNATIVES + 1  # and the words that begin with it
 
 
 def test_vectors_get_the_part_and_marks_the_words() -> None:

@@ -1,4 +1,4 @@
-"""A document whose path has the words of a query goes ahead of those that barely mention them."""
+"""A document whose path has the words of a query comes before documents that barely mention them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""What a reranker is shown, within which time, what its scores change, and whether the words of a query stand in a text
-as they are written. With a model: test_hybrid.py.
+"""The texts and the time for a reranker, the effect of its scores, and matches of query words as written.
+test_hybrid.py tests with a model.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class TestBlend:
         cut = blend(fused, reranked[:done])
         assert cut[:done] == whole[:done]
         order = sorted(range(len(fused)), key=lambda place: -cut[place])
-        assert set(order[:done]) == set(range(done)), "what was not read is not lifted above what was"
-        assert order[done:] == list(range(done, len(fused))), "and keeps its order"
+        assert set(order[:done]) == set(range(done)), "unread documents stay below those that were read"
+        assert order[done:] == list(range(done, len(fused))), "unread documents keep their order"
 
 
 ENGLISH = [Analyzer("en")]
@@ -195,8 +195,8 @@ def test_identifiers_stand_whole(query: str, text: str, expected: float) -> None
     ("query", "text", "expected"),
     [
         ("नदी", "यह नदी गहरी है", 1.0),
-        ("नदी", "नदीम यहाँ है", 0.0),  # a name that begins with the word for river
-        ("नद", "यह नदी गहरी है", 0.0),  # what follows is a vowel sign, not a letter
+        ("नदी", "नदीम यहाँ है", 0.0),  # a name that begins with the Hindi word for river
+        ("नद", "यह नदी गहरी है", 0.0),  # a vowel sign follows, not a letter
         ("किताब", "किताबें", 0.0),
         ("किताब", "एक किताब।", 1.0),
     ],
@@ -220,12 +220,12 @@ def test_phrases_stand_as_they_are() -> None:
     assert fraction('"blue green"', "blue greens") == 0.0
 
 
-def test_what_is_excluded_is_no_term() -> None:
+def test_excluded_words_are_not_terms() -> None:
     assert exact('jaguar -car -"big cat"', ENGLISH) == ["jaguar"]
     assert fraction("jaguar -car", "a jaguar in a car") == 1.0
 
 
-def test_function_words_are_none_in_any_language_of_the_index() -> None:
+def test_function_words_of_all_languages_are_dropped() -> None:
     assert exact("how does the crane work", ENGLISH) == ["crane", "work"]
     assert exact("wie geht der Kran", BOTH) == exact("geht Kran", BOTH)
 
@@ -251,7 +251,7 @@ def test_a_term_stands_in_a_text_of_itself_and_blanks(query: str, blanks: list[s
 
 
 @given(st.text("abc äß冷凍.-\n", max_size=40), st.lists(st.text("abcäß冷凍", min_size=1, max_size=4), max_size=5))
-def test_a_fraction_is_one(text: str, terms: list[str]) -> None:
+def test_a_fraction_is_a_share_of_the_terms(text: str, terms: list[str]) -> None:
     found = matched_fraction(text, [term.casefold() for term in terms])
     assert 0.0 <= found <= 1.0
     assert round(found * len(terms)) == pytest.approx(found * len(terms))

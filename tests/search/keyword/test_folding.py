@@ -1,4 +1,4 @@
-"""Texts folded for looking words up: of long ones the same comes out as of short ones."""
+"""Texts are folded for word search. Long texts are folded like short ones."""
 
 from __future__ import annotations
 

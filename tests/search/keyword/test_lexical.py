@@ -1,4 +1,5 @@
-"""What must be found, and in which order. Another implementation returns nothing for the first table."""
+"""The documents that keyword search must find, and their order. Another implementation returns nothing for the first
+table."""
 
 from __future__ import annotations
 
@@ -203,7 +204,7 @@ def test_words_count_fully_in_texts_of_unknown_language(small_index: SmallIndex)
     ],
 )
 def test_a_question_in_a_language_that_no_document_has(small_index: SmallIndex, query: str, found: list[str]) -> None:
-    """Its function words are dropped, and languages have words in common. One word shows no language."""
+    """Its function words are dropped, but languages share words: a single word does not show the language."""
     pages = {
         "university.md": "The university has many students.",
         "technology.md": "Each technology needs a motive.",

@@ -1,4 +1,4 @@
-"""Snippets: whole sentences and lines where they fit, no markup alone, and always the place that matched."""
+"""Snippets: whole sentences and lines if they fit, never only markup, and always the matched place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a query means: its clauses, and the structured form: when a text is in it, and what is wrong with it."""
+"""The clauses of a query; and the structured form: when a text is structured, and its errors."""
 
 from __future__ import annotations
 
