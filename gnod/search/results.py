@@ -251,7 +251,7 @@ def compared(
 
 
 def listed(connection: Connection, asked: AskedQuery) -> Results:
-    """Return the newest documents that pass the filters, for a query with nothing to rank by."""
+    """Return the newest documents that pass the filters, for a query without words to rank by."""
     excluded = asked.query.clauses
     newest = listing.newest(connection, excluded, asked.filters, limit=asked.depth)
     found = Found(

@@ -34,8 +34,8 @@ from gnod.store.tables import changes, documents
 AT_ONCE_S = 0.05
 # Spend at most this share of the time on reading words.
 SHARE = 0.05
-# Read the words again after this time without changes, or at this age while changes go on. This is longer than the time
-# between two saves of an author.
+# Read the words again after this time without changes, or at this age while changes continue. This is longer than the
+# time between two saves of an author.
 REST_S, OLDEST_S = 5.0, 60.0
 # A language with a smaller share of the documents is tried only if the others have no word.
 _MAIN_LANGUAGE = 0.02

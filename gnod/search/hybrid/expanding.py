@@ -34,7 +34,7 @@ async def variants(
     started = time.perf_counter()
     try:
         if query.is_structured:
-            raise StageSkipped("the query itself says what to search")
+            raise StageSkipped("a structured query is not expanded")
         if any(map(is_strong, surveys)):
             raise StageSkipped("skipped_strong: the best document by keyword stands out")
         on_begin()

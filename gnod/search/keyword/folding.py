@@ -66,8 +66,7 @@ class PlainText:
         return _moved(position, self._there, self._here)
 
     def _changed(self, original: str, letters: Sequence[str], respelled: Mapping[str, str]) -> str:
-        """Replace letters by strings of other lengths. `letters`: the characters to replace, or that stand for a
-        letter."""
+        """Replace letters by strings of other lengths. `letters`: the irregular characters of the text."""
         parts: list[str] = []
         end = length = 0
         for found in _found(original, letters, "|".join(respelled)):

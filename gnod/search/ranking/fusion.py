@@ -43,7 +43,7 @@ _RRF_BONUS = (0.05, 0.02, 0.02)
 # The exponents of the query's coverage by keywords: if the model reads both languages, and if it does not.
 READ_EXPONENT = 2.0
 UNREAD_EXPONENT = 1.0
-# A document is about the query from this nearness on, in standard deviations of the cosines of unrelated texts.
+# A document with at least this nearness is about the query. In standard deviations of the cosines of unrelated texts.
 NEAR = 3.5
 # All words of the query together count as this much nearness.
 WORDS = 5.0
@@ -75,7 +75,7 @@ class Trust(NamedTuple):
 
 
 Reader = Callable[[str], Readability | None]
-"""Returns what the model that serves a collection can read; None: not known."""
+"""Returns what the model that serves a collection can read; None: unknown."""
 
 
 class Facts(NamedTuple):

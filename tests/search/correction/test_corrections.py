@@ -99,7 +99,7 @@ def test_an_error_is_corrected(correct: Callable[..., Corrected], written: str, 
         "",
     ],
 )
-def test_what_is_meant_as_written_stays(correct: Callable[..., Corrected], query: str) -> None:
+def test_words_meant_as_written_are_not_corrected(correct: Callable[..., Corrected], query: str) -> None:
     assert correct(query) == Corrected(query)
 
 

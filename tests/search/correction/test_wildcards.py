@@ -84,7 +84,7 @@ def test_many_wildcards_are_an_error_or_a_search(index: SmallIndex, query: str) 
         assert len(found(index, query)) <= len(PAGES)
 
 
-def test_a_part_of_many_words_stands_for_some_of_them(small_index: SmallIndex) -> None:
+def test_a_part_with_many_words_finds_some_of_them(small_index: SmallIndex) -> None:
     letters = "abcdefghij"
     words = [f"x{a}{b}marker{c}y" for a in letters for b in letters for c in letters[:2]]
     small_index.add({"many.md": " ".join(words)}, language="en")

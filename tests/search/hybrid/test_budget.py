@@ -68,7 +68,7 @@ class TestPace:
         assert pace.characters_per_s == pytest.approx(500, rel=0.02)
         assert pace.plan(20, "query", 2.0) is None
 
-    def test_what_was_too_slow_is_tried_again(self) -> None:
+    def test_a_reranker_that_was_too_slow_is_tried_again(self) -> None:
         pace = measured()
         for _ in range(20):
             pace.learn(100, 1.0)

@@ -51,9 +51,7 @@ async def test_all_stages_run(library: SmallIndex, minilm_onnx: Path, smollm_ggu
         assert paths(library, await with_all.search(QUESTION)) == paths(library, found)
 
 
-async def test_the_score_is_the_blend_of_what_the_components_say(
-    library: SmallIndex, minilm_onnx: Path, ranker: Path
-) -> None:
+async def test_the_score_is_the_blend_of_the_components(library: SmallIndex, minilm_onnx: Path, ranker: Path) -> None:
     query, model = "which valve is E4711", CrossEncoder(SEED)
     async with bench(library, embed=minilm_onnx, rerank=ranker) as asked:
         for floor in (True, False):
@@ -122,7 +120,7 @@ async def test_lines_for_control(library: SmallIndex, minilm_onnx: Path, smollm_
         assert paths(library, hyde)[0] == "bread.md"
         assert hyde.vectors is not None
         for each in (lex, vec, hyde):
-            assert stages(each)["expand"].why == "the query itself says what to search"
+            assert stages(each)["expand"].why == "a structured query is not expanded"
         mixed = await asked.search("lex: boat -kitten\nhyde: It leaves.\nvec: how is bread made\nvec: pets that rest")
         assert "cat.md" not in paths(library, mixed)
         assert "bread.md" in paths(library, mixed)[:10]

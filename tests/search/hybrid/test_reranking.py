@@ -77,7 +77,7 @@ class TestExcerpt:
         assert shown(text, len(text), "fits") == text
         assert shown(text, len(text), "fits", (3, 5)) == text
 
-    def test_the_best_chunk_and_the_words(self) -> None:
+    def test_the_best_chunk_and_the_words_are_shown(self) -> None:
         text = f"{filler(3000)}\nThe crane is yellow.\n{filler(3000)}\nKittens sleep on sofas.\n{filler(3000)}"
         start = text.index("Kittens")
         both = shown(text, 600, "yellow crane", (start, start + 23))
@@ -187,7 +187,7 @@ def test_whole_words_in_any_case(query: str, text: str, expected: float) -> None
         ("DEC-0054", "see dec-0054", 1.0),
     ],
 )
-def test_identifiers_stand_whole(query: str, text: str, expected: float) -> None:
+def test_identifiers_occur_whole(query: str, text: str, expected: float) -> None:
     assert fraction(query, text) == expected
 
 
@@ -213,7 +213,7 @@ def test_scripts_without_spaces_go_by_pairs() -> None:
     assert fraction("検索", "冷凍設備の保守記録") == 0.0
 
 
-def test_phrases_stand_as_they_are() -> None:
+def test_phrases_occur_as_written() -> None:
     assert exact('"blue green" deploy', ENGLISH) == ["blue green", "deploy"]
     assert fraction('"blue green"', "a Blue\n  GREEN rollout") == 1.0
     assert fraction('"blue green"', "green and blue") == 0.0
@@ -241,7 +241,7 @@ def test_a_query_without_words_matches_nothing(query: str) -> None:
 
 
 @given(st.text(max_size=30), st.lists(st.sampled_from([" ", "\n", "\t", "  \n"]), min_size=2, max_size=2))
-def test_a_term_stands_in_a_text_of_itself_and_blanks(query: str, blanks: list[str]) -> None:
+def test_a_term_occurs_in_a_text_of_itself_and_spaces(query: str, blanks: list[str]) -> None:
     terms = exact(query, ENGLISH)
     assume(terms)
     for term in terms:

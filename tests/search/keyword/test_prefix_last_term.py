@@ -54,7 +54,7 @@ def found(index: SmallIndex, query: str, *, is_prefix: bool = True) -> list[str]
         ('"prote"', set()),  # a quoted word is complete
     ],
 )
-def test_words_that_begin_so_are_found(small_index: SmallIndex, query: str, paths: set[str]) -> None:
+def test_words_with_this_beginning_are_found(small_index: SmallIndex, query: str, paths: set[str]) -> None:
     small_index.add(PAGES)
     assert set(found(small_index, query)) == paths
 
@@ -70,7 +70,7 @@ def test_the_last_word_is_complete_by_default(small_index: SmallIndex) -> None:
     assert found(small_index, "prote", is_prefix=False) == []
 
 
-def test_only_the_last_word_goes_on(small_index: SmallIndex) -> None:
+def test_only_the_last_word_is_a_prefix(small_index: SmallIndex) -> None:
     small_index.add(PAGES)
     assert "protein.md" not in found(small_index, "prote the")
     assert found(small_index, "prote -wire") == []

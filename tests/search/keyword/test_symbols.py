@@ -72,6 +72,6 @@ def test_texts_without_a_name(text: str) -> None:
     assert symbol(text) is None
 
 
-def test_names_of_any_form() -> None:
+def test_qualified_and_long_names() -> None:
     assert symbol("tide::Ring.push()") == Symbol(("tide", "ring"), "push")
     assert symbol("x" * 4000) == Symbol((), "x" * 4000)

@@ -28,7 +28,7 @@ def packed(of_term: dict[int, list[int]]) -> list[tuple[int, bytes]]:
 
 
 @given(terms)
-def test_as_defined(of_terms: list[tuple[float, dict[int, list[int]]]]) -> None:
+def test_windows_are_as_defined(of_terms: list[tuple[float, dict[int, list[int]]]]) -> None:
     found = best_windows([(weight, packed(of_term)) for weight, of_term in of_terms])
     assert found.keys() == {document for _, of_term in of_terms for document in of_term}
     for document, window in found.items():

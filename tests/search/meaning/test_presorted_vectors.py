@@ -103,7 +103,7 @@ def test_nearly_all_of_the_nearest_are_found_with_any_filter(many: SmallIndex, n
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARES)
-def test_where_signs_tell_too_little_all_are_compared(
+def test_if_signs_are_no_good_guide_all_are_compared(
     many: SmallIndex, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(presorted_vectors, "_MANY", 0.0)

@@ -70,7 +70,7 @@ def test_returned_arrays_do_not_change_later() -> None:
     assert np.array_equal(ids, np.arange(2000))
 
 
-def test_signs_are_counted_as_of_the_time_when_it_was_asked_for() -> None:
+def test_a_counter_of_signs_ignores_later_changes() -> None:
     vectors = unit_vectors(3000)
     matrix = Matrix(16, quantised=True, centre=vectors.mean(axis=0))
     matrix.add(np.arange(1, 2001), vectors[:2000])

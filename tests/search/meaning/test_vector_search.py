@@ -161,7 +161,7 @@ def test_collections_without_a_model_are_not_searched(meaning: Meaning) -> None:
     assert meaning.found() == []
 
 
-def test_of_copies_in_two_collections_one_is_found(meaning: Meaning) -> None:
+def test_one_of_two_copies_in_different_collections_is_found(meaning: Meaning) -> None:
     meaning.served["copies"] = ONE
     meaning.add({"a.md": at(10)})
     meaning.index.add({"a.md": page("a.md")}, collection="copies")

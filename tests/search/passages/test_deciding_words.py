@@ -75,7 +75,7 @@ def test_a_document_that_only_vectors_found_shows_the_nearest_part(small_index: 
         ("rolled-back row", "a rolled-back row"),
     ],
 )
-def test_of_words_with_one_stem_the_written_one_is_shown(small_index: SmallIndex, query: str, line: str) -> None:
+def test_among_words_with_one_stem_the_written_one_is_shown(small_index: SmallIndex, query: str, line: str) -> None:
     others = "Canvass the halls.\n\nRoll back the row.\n\nThe queries can wait.\n\nŽluťoučkých koní je málo.\n\n"
     others += "Time is short.\n\n"
     text = f"{others}{NOTES}\n\nThere is {line}.\n\n{NOTES}\n\n{others}"

@@ -82,7 +82,7 @@ def test_keyword_search_returns_as_many_different_files_as_asked_for(
     assert found.total == others + 1
 
 
-def test_of_equal_copies_the_shortest_path_is_shown(small_index: SmallIndex) -> None:
+def test_among_equal_copies_the_shortest_path_is_shown(small_index: SmallIndex) -> None:
     texts = dict.fromkeys(("b/kayak.md", "long/way/kayak.md", "a/kayak.md"), TEXT)
     small_index.add(texts, source="kayak", language="en")
     small_index.embed(URI)
@@ -166,7 +166,7 @@ def test_an_excluded_word_excludes_copies_by_their_path(small_index: SmallIndex)
     assert [hit.path, *(each.path for each in hit.also)] == ["a.md", "b.md"]
 
 
-def test_of_many_copies_some_are_listed(small_index: SmallIndex) -> None:
+def test_only_some_of_many_copies_are_listed(small_index: SmallIndex) -> None:
     add_copies(small_index, 30)
     (hit,) = hits(small_index, "glides", SearchLexicalParams("glides"))
     assert len(hit.also) == MAX_COPIES

@@ -60,7 +60,7 @@ def test_scores_descend_from_the_highest_relevance(
     assert all(0 <= score <= worth for (worth, _), score in ((documents[number], score) for number, score in found))
 
 
-def test_what_is_nearer_to_the_document_asked_for_than_to_a_hit_repeats_nothing() -> None:
+def test_a_document_nearer_to_the_requested_one_than_to_a_hit_is_no_repetition() -> None:
     relevance, vectors = [0.9, 0.8, 0.7], [at(10), at(-10), at(14)]
     assert [number for number, _ in diverse(relevance, vectors, 3, at(0))] == [0, 1, 2]
     scores = [score for _, score in diverse(relevance, vectors, 3, at(0))]
