@@ -301,7 +301,7 @@ def _hits(connection: Connection, asked: AskedQuery, found: Found, page: Sequenc
     options = HitOptions(asked.contexts, request.passages, request.full, asked.filters, asked.speakers)
     if not asked.speakers.roles:
         return hits_of(connection, page, found.words, options, found.vectors)
-    # A conversation in which no message of the role has a word of the query is not a hit.
+    # A conversation is a hit only if a message of the role has a word of the query.
     hits = list[DocumentHit]()
     ranked = field_values.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
     for start in range(0, len(ranked), request.end):

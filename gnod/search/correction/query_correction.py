@@ -1,6 +1,6 @@
 """Correct the words of a query that no document has, with the words of the index.
 
-    word ──► one edit, two words, two edits ──► those that the index has ──► the likeliest
+    word ──► one edit, two words, two edits ──► words of the index ──► the likeliest
 
 A word in a dictionary is not a slip, even if no document has it: "stop" must not become "step". A candidate is likely
 if its slip is likely (`edits`), if many documents have it, and above all if they also have the other words of the

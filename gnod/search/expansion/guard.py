@@ -9,7 +9,7 @@ These parts of the query are checked, except its exclusions:
   contains `FooBar`;
 * acronyms, unless the whole query is in capitals;
 * names: capitalised words that do not begin a sentence, compared by stem (`Berlin's`, `в Москве`). German nouns and
-  words of a Title of Many Words are always capitalised, so there names are not checked;
+  words of a Title of Many Words are always capitalised, so names are not checked in them;
 * negation: the variant must contain a negation, not the same one;
 * `-word`: a `lex` variant must exclude it too; other variants must not contain it.
 """

@@ -42,7 +42,7 @@ ALL_FIELDS = (
     "JOIN json_each(d.metadata) f ON instr(f.key, '\"') = 0 JOIN json_each(d.metadata, '$.\"' || f.key || '\"') j",
     _VALUE,
 )
-# A number that is written as a text also counts: `year: "2024"`.
+# A text with a number also counts as a number: `year: "2024"`.
 _AS_NUMBER = (
     "CASE WHEN j.type IN ('integer', 'real') THEN j.value"
     " WHEN j.type = 'text' AND j.value GLOB '[0-9]*' AND j.value NOT GLOB '*[^0-9.]*' THEN CAST(j.value AS REAL) END"

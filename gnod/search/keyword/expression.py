@@ -308,7 +308,7 @@ def _spellings(unit: QueryUnit) -> Iterator[str]:
         yield quote(f"{own}{SPELLED}")
     for other in unit.spelled:
         yield quote(other.replace("-", " "))  # the parts of an ISO date
-        if _DIGIT.search(other):  # documents that have letters in this spelling have them in the query's
+        if _DIGIT.search(other):  # documents index a spelling with letters also as the query's
             yield quote(f"{other}{SPELLED}")
 
 

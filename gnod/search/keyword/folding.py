@@ -99,7 +99,7 @@ def fold_in_place(text: str, letters: set[str] | None = None) -> str:
     forms = {letter: known.get(_lower(letter), _lower(letter)) for letter in letters}
     folded = _replaced(lowered, {letter: form for letter, form in forms.items() if form != letter})
     for letter in _TWO_LETTERS if FILL in folded else "":
-        if letter in folded:  # to search for one character takes a fiftieth of the time
+        if letter in folded:  # a search for one character takes a fiftieth of the time
             folded = folded.replace(letter + FILL, fold(letter))
     return folded
 

@@ -27,8 +27,8 @@ from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, documents
 from gnod.store.tables.filters import Filters
 
-# A document with every word of the query goes ahead if scores are close.
-# docs/adr/0004-lexical-ranking.md has the figures.
+# A document with every word of the query comes first if scores are close. docs/adr/0004-lexical-ranking.md has the
+# figures.
 ALL_WORDS_BONUS = 0.05
 # Rank at least this many documents. Windows are searched in all of these, so a score does not depend on the limit.
 _MIN_DEPTH = 200

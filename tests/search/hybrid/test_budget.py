@@ -117,13 +117,13 @@ class Embedding:
     """Records the texts that it embeds. It computes until `may_end` is set."""
 
     def __init__(self) -> None:
-        self.begun: list[list[str]] = []
+        self.started: list[list[str]] = []
         self.cancelled: list[list[str]] = []
         self.may_end = asyncio.Event()
 
     async def __call__(self, queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
         texts = [*queries, *passages]
-        self.begun.append(texts)
+        self.started.append(texts)
         try:
             await self.may_end.wait()
         except asyncio.CancelledError:
@@ -137,10 +137,10 @@ class Embedding:
 async def test_texts_are_sent_immediately_and_embedded_once() -> None:
     embed = Embedding()
     async with ahead(embed, ["renew"], ["a passage"]) as vectors:
-        assert embed.begun == [["renew", "a passage"]]
+        assert embed.started == [["renew", "a passage"]]
         embed.may_end.set()
         assert (await vectors(("renew",), ("a passage",))).rows["m"].tolist() == [[5], [5]]
-    assert len(embed.begun) == 1
+    assert len(embed.started) == 1
 
 
 async def test_other_texts_are_embedded_if_requested() -> None:
@@ -150,13 +150,13 @@ async def test_other_texts_are_embedded_if_requested() -> None:
         await asyncio.sleep(0)
         embed.may_end.set()
         assert (await asked).rows["m"].tolist() == [[11]]
-    assert embed.begun == [["certifcate"], ["certificate"]]
+    assert embed.started == [["certifcate"], ["certificate"]]
 
 
 async def test_unused_embedding_is_cancelled() -> None:
     embed = Embedding()
     async with ahead(embed, [], []):
-        assert embed.begun == []
+        assert embed.started == []
     async with ahead(embed, ["renew"], []):
         pass
     await asyncio.sleep(0)
