@@ -1,10 +1,10 @@
-"""Searching. `service` is what every kind of search does before and after its retrieval.
+"""Search. `service` has the steps of every kind of search before and after its retrieval.
 
-    query/        what the words, dates and references of a query mean
-    fields/       `tag:work` in a query; correction/ misspelt words; expansion/ other wordings by a model
-    keyword/      ranked documents by their words
-    meaning/      ranked documents by their vectors
-    ranking/      one ranking of several: fusion, trust, copies
+    query/        the meaning of the words, dates and references of a query
+    fields/       `tag:work` in a query; correction/ misspelt words; expansion/ variants by a model
+    keyword/      ranks documents by their words
+    meaning/      ranks documents by their vectors
+    ranking/      one ranking from several: fusion, trust, copies
     hybrid/       all of that in one query, with a reranker, within a budget
     passages/     the best passage of a document, and its words marked
     related/      documents around a document

@@ -1,4 +1,4 @@
-"""From ranked documents to hits: the best passage of each, its place in the source, and what is said of the document.
+"""Turn ranked documents into hits: the best passage of each document, its place in the source, and the document's data.
 
 Runs on a reader thread.
 """
@@ -43,13 +43,13 @@ from gnod.types import is_markdown
 MAX_TEXT_CHARACTERS = 16 * 1024 * 1024
 MAX_COPIES = 10
 _WITHOUT_HEADINGS = ("code/", "text/")
-# The words of a question are scattered over a function, so a definition needs only this share of what the words in the
-# best window are worth (docs/BENCHMARKS.md has the figures).
+# The words of a question are scattered over a function. So the words of a definition need only this share of the worth
+# of the words in the best window (docs/BENCHMARKS.md has the figures).
 DEFINITION_SHARE = 0.8
 
 
 class Copies(NamedTuple):
-    """Other files with the same bytes as a document, at most MAX_COPIES, and how many more there are."""
+    """Other files with the same bytes as a document: at most MAX_COPIES, and the number of the rest."""
 
     shown: list[CopyPath]
     left_out: int
@@ -59,9 +59,9 @@ NO_COPIES = Copies([], 0)
 
 
 class DocumentHit(NamedTuple):
-    """A document in the results. `passages`: best first; lines are those of the canonical text. `definition`: the
-    innermost one of source code that the best passage is in. `text`: the whole text, if it was asked for. `matches`:
-    counted if several passages were asked for."""
+    """A document in the results. `passages`: best first, with lines of the canonical text. `definition`: the innermost
+    definition around the best passage. `text`: the whole text, if it was requested. `matches`: counted if several
+    passages were requested."""
 
     document: DocumentRow
     ranked: RankedDocument
@@ -76,7 +76,7 @@ class DocumentHit(NamedTuple):
 
 class HitOptions(NamedTuple):
     """`passages`: at most this many of each document; 0 for the documents alone. `full`: also return the whole texts.
-    `filters`: those of the search, for the copies. `speakers`: whose messages the passages are from."""
+    `filters`: the filters of the search, which copies must pass too. `speakers`: passages are from their messages."""
 
     contexts: Sequence[ContextConfig] = ()
     passages: int = 1
@@ -86,9 +86,9 @@ class HitOptions(NamedTuple):
 
 
 class _SearchedText(NamedTuple):
-    """A document, and by what its passages are chosen. `terms`: the variants of each word of the query that it has.
-    `finder`: None for a very long text. `said`: where the messages of the speakers are; None if it is not a
-    conversation, or if no speakers are asked for."""
+    """A document with the data for the choice of its passages. `terms`: for each word of the query, the variants that
+    the document has. `finder`: None for a very long text. `said`: the ranges of the speakers' messages; None if the
+    document is not a conversation, or if the query names no speakers."""
 
     document: DocumentRow
     ranked: RankedDocument
@@ -106,9 +106,9 @@ def hits_of(
     options: HitOptions,
     vectors: QueryVectors | None = None,
 ) -> list[DocumentHit]:
-    """Return the hits in order, each with its best passage: inside the document's span, where it has one. Documents
-    that left the index meanwhile are left out, as are conversations in which no message of the role is a hit.
-    `vectors`: of the query, for further passages. Raises LimitExceeded for whole texts that no answer can hold."""
+    """Return the hits in order, each with its best passage: inside the document's span if it has one. Leaves out
+    documents that have left the index, and conversations in which no message of the role is a hit. `vectors`: the
+    query's vectors, for further passages. Raises LimitExceeded if the whole texts are too long for an answer."""
     known = {each.id: each for each in ranked}
     analyzers = lexical.analyzers_of_index(connection)
     hits = _hits_of(connection, list(known), known, words, analyzers, options, vectors)
@@ -168,8 +168,8 @@ def _hits_of(
 
 
 def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analyzer]) -> dict[int, Sequence[Analyzer]]:
-    """Return what has analysed each document: the analyser of its language, or any of the index, where that is not
-    known."""
+    """Return the analysers of each document: the one of its language, or all of the index if its language is
+    unknown."""
     by_language: dict[str, Sequence[Analyzer]] = {analyzer.language: (analyzer,) for analyzer in analyzers}
     found = {id_: by_language.get(stemming_language(each.language), analyzers) for id_, each in documents.items()}
     return {
@@ -181,7 +181,7 @@ def analyzers_of(documents: Mapping[int, DocumentRow], analyzers: Sequence[Analy
 def variants_in(
     connection: Connection, expression: Expression, documents: Collection[int]
 ) -> dict[int, list[list[TermVariant]]]:
-    """Return for each of the documents which variants of each word it has, and the words as written."""
+    """Return for each document the variants that it has of each word, and the words as written."""
     found: dict[int, set[str]] = {id_: set() for id_ in documents}
     for phrase in expression.phrases():
         for id_ in fulltext.matching(connection, [(phrase,)], documents):
@@ -246,7 +246,7 @@ def _further(
     options: HitOptions,
     vectors: QueryVectors | None,
 ) -> tuple[list[ShownPassage], DocumentMatches]:
-    """Return the passages beside the best one, and all matches."""
+    """Return the passages after the best one, and the matches of the whole document."""
     document, terms, said, span = searched.document, searched.terms, searched.said, searched.ranked.span
     finder = searched.finder or TermFinder(documents.markdown(connection, document.mirror_hash), searched.analyzers)
     nearest = vectors if span and span.line <= best.line <= span.end_line else None
@@ -257,8 +257,8 @@ def _further(
 
 
 def _best_message(searched: _SearchedText) -> ShownPassage | None:
-    """Return the best passage in one of the messages: where the words are, else what is near by vector; without words,
-    the first one."""
+    """Return the best passage in one of the messages: with the words, or else the nearest by vector. If the query has
+    no words, return the first message."""
     finder, terms, said, span = searched.finder, searched.terms, searched.said, searched.ranked.span
     if finder is None or not said:
         return None
@@ -275,8 +275,8 @@ def _best_message(searched: _SearchedText) -> ShownPassage | None:
 def _with_headings(
     document: DocumentRow, passages: list[ShownPassage], finder: TermFinder | None
 ) -> list[ShownPassage]:
-    """Return the passages as a reader sees them, with the headings above them, but for the title. `finder`: None for a
-    very long text, in which headings are not looked for."""
+    """Return the passages as a reader sees them, with the headings above them, but without the title. `finder`: None
+    for a very long text; its headings are not looked up."""
     shown = [each.as_read() if is_markdown(document.converter) else each.as_written() for each in passages]
     if finder is None or document.converter.startswith(_WITHOUT_HEADINGS):
         return shown
@@ -288,8 +288,9 @@ def _with_headings(
 def _passage(connection: Connection, searched: _SearchedText) -> ShownPassage:
     """Return the best passage, with the lines of the whole text.
 
-    The words decide, unless there is a part whose words are worth as much as those in the best window: the part that is
-    nearest by vector or, with a little less, the definition that matches best. What only vectors found is shown there.
+    The words decide, unless the words of another part are worth as much as those in the best window. This part is the
+    nearest one by vector or, at a slightly lower worth, the best matching definition. If only vectors found the
+    document, the passage is in the nearest part.
     """
     finder, terms = searched.finder, searched.terms
     if finder is None:
@@ -310,7 +311,7 @@ def _every(terms: Sequence[Sequence[TermVariant]]) -> set[int]:
 
 
 def _passage_of_parts(connection: Connection, searched: _SearchedText) -> ShownPassage:
-    """Do as `_passage`, for a text that is too long to be read at once. How rare its words are is not known."""
+    """Do as `_passage` for a text that is too long to be read at once. The frequencies of its words are unknown."""
     mirror, terms, analyzers = searched.document.mirror_hash, searched.terms, searched.analyzers
     near: ShownPassage | None = None
     if span := searched.ranked.span:
@@ -333,7 +334,7 @@ def _is_whole(part: tuple[int, int], finder: TermFinder) -> bool:
 
 
 def _part(connection: Connection, searched: _SearchedText, finder: TermFinder) -> tuple[int, int] | None:
-    """Return the range of the best definition, or of the part that is nearest by vector, if there is one."""
+    """Return the range of the best definition, or of the nearest part by vector; None without either."""
     span = searched.ranked.span
     # A search for a symbol asks for the definition itself, which is then the span.
     if searched.is_code and "symbol" not in searched.ranked.components:

@@ -1,4 +1,4 @@
-"""What a client asks, and the results that it gets: sorted, counted by facet, each with its passages.
+"""Requests of clients, and their results: sorted, counted by facet, each with its passages.
 
 May run in another process.
 """
@@ -31,16 +31,17 @@ from gnod.store.connection import Connection
 from gnod.store.tables.filters import Condition, Filters
 
 T = TypeVar("T")
-# Of these many of the best documents, those are hits in which a message of the role has the words.
+# Among this many of the best documents, keep those with a message of the role that has the words.
 MESSAGES_DEPTH = 200
 
 
 class SearchRequest(NamedTuple):
     """`text`: the query as written, with its fields. `exact`: do not correct words that no document has. `fresh`: sync
     the collections first. `sort`: a field, with a minus before it for descending. `passages`: at most this many of each
-    document; 0 returns the documents alone. `full`: return the whole texts, too. `loose`: return the documents that are
-    only loosely similar, too. `fields`: filters, one of these values each. `facet_values`: at most this many.
-    `columns`: return the values of these fields. `offset`: leave out this many of the first results."""
+    document; 0 returns the documents alone. `full`: also return the whole texts. `loose`: also return documents that
+    are only loosely similar. `fields`: filters; a document must have one of the values of each field. `facet_values`:
+    return at most this many. `columns`: return the values of these fields. `offset`: leave out this many of the first
+    results."""
 
     text: str
     filters: Filters = Filters()
@@ -60,7 +61,7 @@ class SearchRequest(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Return how many of the best results are needed."""
+        """Return the number of best results that are needed."""
         return self.offset + self.limit
 
     @property
@@ -70,9 +71,9 @@ class SearchRequest(NamedTuple):
 
 
 class Results(NamedTuple):
-    """`mode`: lexical, vector, query, similar or list. `query`: as it was asked; the document's address for similar.
-    `total`, `loose`: as in the wire's SearchResult. `lexical_only_reason`: why a hybrid search used keywords alone, if
-    it did. `explain`: what is known besides the stages."""
+    """`mode`: lexical, vector, query, similar or list. `query`: as the client sent it; for similar, the document's
+    address. `total`, `loose`: as in the wire's SearchResult. `lexical_only_reason`: why a hybrid search used keywords
+    alone, if it did. `explain`: explanations besides the stages."""
 
     mode: str
     query: str
@@ -92,8 +93,9 @@ class Results(NamedTuple):
 
 
 class AskedQuery(NamedTuple):
-    """A request, once its fields are read. `query`: without the fields, which are in `filters`, as are those of
-    `chosen`, at the end. `report`: how current the index is. That of a keyword search is data, for any process."""
+    """A request after its fields were read. `query`: without the fields. `filters`: from the fields, then from
+    `chosen`. `report`: returns how current the index is. For a keyword search the request can be sent to any
+    process."""
 
     request: SearchRequest
     query: FieldedQuery
@@ -105,7 +107,7 @@ class AskedQuery(NamedTuple):
 
     @property
     def beside(self) -> dict[str, Filters]:
-        """Return for each field that is a filter those that pass the other filters, and not this one."""
+        """Return for each field that is a filter: the filters for documents that pass all others, but not this one."""
         found = {name: self._but(name) for name in self.chosen}
         if names := self.filters.collections:
             marks = ",".join("?" * len(names))
@@ -122,21 +124,21 @@ class AskedQuery(NamedTuple):
 
     @property
     def depth(self) -> int:
-        """Return how many documents are ranked: to sort them, many, and some more where messages decide."""
+        """Return how many documents to rank: more than needed if they will be sorted, or if messages decide."""
         many = field_values.MOST_SORTED if self.request.sort else MESSAGES_DEPTH if self.speakers.roles else 0
         return max(many, self.request.end)
 
     @property
     def speakers(self) -> Speakers:
-        """Return whose messages are searched: in the query, or as filters."""
+        """Return the speakers whose messages are searched, from the query and from the filters."""
         roles, names = (tuple(map(str.casefold, self.request.fields.get(name, ()))) for name in ("role", "from"))
         return Speakers(self.query.speakers.roles + roles, self.query.speakers.names + names)
 
 
 class Found(NamedTuple):
-    """The result of retrieval, before it is sorted and shown. `total`: None means the number of hits. `words`: what to
-    mark. `matches` returns the documents that facets count, with these filters, and at most this number. `loose`: how
-    many documents are only loosely similar, returned or left out."""
+    """The result of retrieval, before it is sorted and shown. `total`: None means the number of hits. `words`: the
+    words to mark. `matches` returns at most this number of documents that pass the filters, for facets to count.
+    `loose`: how many documents are only loosely similar, returned or left out."""
 
     mode: str
     ranked: Sequence[RankedDocument]
@@ -153,7 +155,7 @@ class Found(NamedTuple):
 
 
 class KeywordSearch(NamedTuple):
-    """A keyword search as data, parsed. `is_unfinished`: the user still types the last word."""
+    """A parsed keyword search. `is_unfinished`: the user still types the last word."""
 
     asked: AskedQuery
     clauses: list[Clause]
@@ -162,7 +164,7 @@ class KeywordSearch(NamedTuple):
 
 
 def search_keywords(connection: Connection, encode: Callable[[Results], T], worded: KeywordSearch) -> T:
-    """May run in another process."""
+    """Search, and encode the results. May run in another process."""
     asked = worded.asked
     found = lexical.search(
         connection,
@@ -230,15 +232,15 @@ def vector_results(
 
 
 def _matches(connection: Connection, found: LexicalResult, filters: Filters, most: int) -> list[int]:
-    """Return the documents that facets count: all that match here, and what other indexes returned."""
+    """Return the documents that facets count: all matches in the local index, and those that other indexes returned."""
     return [*lexical.all_matches(connection, found.expression, filters, most), *found.elsewhere]
 
 
 def compared(
     ids: Sequence[int], connection: Connection, asked: AskedQuery, words: Expression
 ) -> Callable[[Filters, int], Sequence[int]]:
-    """Return what facets count of a search by a model: what it compared. With other filters than those of the search it
-    would have compared others; of these, the documents with words of the query are known."""
+    """Return what facets count in a search by a model: the documents that the model compared. With other filters the
+    model would have compared other documents. Of these, only the documents with words of the query are known."""
 
     def matches(filters: Filters, most: int) -> Sequence[int]:
         if filters is asked.filters:
@@ -249,7 +251,7 @@ def compared(
 
 
 def listed(connection: Connection, asked: AskedQuery) -> Results:
-    """Return the newest documents that pass the filters, for a query with nothing to rank by."""
+    """Return the newest documents that pass the filters, for a query without words to rank by."""
     excluded = asked.query.clauses
     newest = listing.newest(connection, excluded, asked.filters, limit=asked.depth)
     found = Found(
@@ -265,8 +267,8 @@ def listed(connection: Connection, asked: AskedQuery) -> Results:
 
 
 def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: Joined | None = None) -> Results:
-    """Sort what was found, and return it with its hits."""
-    request, begun = asked.request, time.perf_counter()
+    """Sort the documents that were found, and return them as hits."""
+    request, started = asked.request, time.perf_counter()
     ranked = _page(connection, request, found)
     hits = _hits(connection, asked, found, ranked)
     fields = {"fields": list(asked.query.fields)} if asked.query.fields else {}
@@ -280,7 +282,7 @@ def results_of(connection: Connection, asked: AskedQuery, found: Found, shared: 
         total=_total(asked, found, len(hits)),
         took_ms=milliseconds_since(asked.started),
         freshness=report,
-        stages=[*found.stages, stage("passages", begun, {})],
+        stages=[*found.stages, stage("passages", started, {})],
         corrections=found.corrected.corrections,
         notes=notes,
         hints=asked.query.hints_for(len(hits)),
@@ -299,7 +301,7 @@ def _hits(connection: Connection, asked: AskedQuery, found: Found, page: Sequenc
     options = HitOptions(asked.contexts, request.passages, request.full, asked.filters, asked.speakers)
     if not asked.speakers.roles:
         return hits_of(connection, page, found.words, options, found.vectors)
-    # A conversation in which no message of the role has a word of the query is not a hit.
+    # A conversation is a hit only if a message of the role has a word of the query.
     hits = list[DocumentHit]()
     ranked = field_values.ordered(connection, found.ranked, request.sort) if request.sort else found.ranked
     for start in range(0, len(ranked), request.end):
@@ -315,7 +317,8 @@ def _total(asked: AskedQuery, found: Found, hits: int) -> int:
 
 
 def _page(connection: Connection, request: SearchRequest, found: Found) -> Sequence[RankedDocument]:
-    """Return what is shown, sorted. What models ranked is sorted page by page: it has no end that all pages share."""
+    """Return the page, sorted. Rankings by models are sorted page by page, because their length differs from page to
+    page."""
     page = slice(request.offset, request.end)
     if not request.sort:
         return found.ranked[page]
@@ -325,7 +328,8 @@ def _page(connection: Connection, request: SearchRequest, found: Found) -> Seque
 
 
 def _facets(connection: Connection, asked: AskedQuery, found: Found) -> dict[str, list[Count]]:
-    """Count the values of a field that is a filter as if it were not one: so that others can be chosen, too."""
+    """Count the values of a field that is a filter as if it were not one. So a user can also choose its other
+    values."""
     names, most = asked.request.facets, asked.request.facet_values
     ids = found.matches(asked.filters, field_values.MAX_DOCUMENTS)
     counts = field_values.count(connection, names, ids, most)
@@ -342,7 +346,7 @@ def with_lag(report: FreshnessReport, shared: Joined) -> FreshnessReport:
 
 
 def definitions_first(asked: AskedQuery, connection: Connection, ranked: list[RankedDocument]) -> list[RankedDocument]:
-    """Put the documents that define what `symbol:` asks for before those that use it."""
+    """Put the documents that define the name after `symbol:` before those that use it."""
     if not asked.query.symbols:
         return ranked
     found = symbols.with_definitions(connection, asked.query.symbols, asked.filters, ranked, asked.depth)
@@ -350,7 +354,7 @@ def definitions_first(asked: AskedQuery, connection: Connection, ranked: list[Ra
 
 
 def correct_stage(corrected: Corrected, started: float) -> list[Stage]:
-    """Return what `explain` says about the corrections of a query; an empty result if there are none."""
+    """Return the stage for `explain` about the corrections of a query; an empty list if there are none."""
     if not corrected.corrections:
         return []
     return [stage("correct", started, {"corrections": [f"{w} → {s}" for w, s in corrected.corrections]})]

@@ -1,9 +1,10 @@
-"""The search service: everything between a request and its results, the same way for every kind of search.
+"""The search service does the work between a request and its results. Every kind of search takes the same steps:
 
-    check ─► sync if asked ─► read the fields ─► correct and parse ─► retrieve and rank ─► sort, facets, hits
+    check ─► sync if requested ─► read the fields ─► correct and parse ─► retrieve and rank ─► sort, facets, hits
 
-Query vectors are computed beside the first steps; what reads the index runs on a reader thread. Nothing here waits for
-a model to be downloaded: without one the answer is an error that names the command. Must not depend on the wire types.
+Query vectors are computed in parallel with the first steps. Steps that read the index run on a reader thread. No search
+waits for the download of a model: if a model is missing, the answer is an error that names the command. Must not depend
+on the wire types.
 """
 
 from __future__ import annotations
@@ -79,31 +80,31 @@ class FreshnessSource(Protocol):
 
 
 class QueryModels(Protocol):
-    """The models that queries run with: those of the configuration, or of a measurement."""
+    """The models for queries: from the configuration, or from a measurement."""
 
     def served(self) -> Mapping[str, str]:
         """Return the model that serves each collection with vectors."""
 
     def are_wanted(self) -> bool:
-        """Tell whether any collection is to have vectors, or has some."""
+        """Return whether any collection has vectors, or should have them."""
 
     def readability(self, uri: str) -> Readability | None:
-        """Return what a model can read, in any thread; None: not measured yet."""
+        """Return what a model can read; None: not measured yet. Callable from any thread."""
 
     def ahead(
         self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]
     ) -> AbstractAsyncContextManager[Embed]:
-        """Begin to embed texts that will probably be asked for (gnod.search.hybrid.budget)."""
+        """Start to embed texts that will probably be needed (gnod.search.hybrid.budget)."""
 
     async def dependencies(
         self, read: Read, embed: Embed, collections: Sequence[str], sources: Sequence[Source]
     ) -> SearchDependencies:
-        """Return what a hybrid query over these collections runs with."""
+        """Return the dependencies of a hybrid query over these collections."""
 
 
 class PreparedQuery:
-    """A question in one snapshot of the index. It is corrected once, in the read that needs it first. `shared`: what it
-    is over. `written`: the query as `parse` read it."""
+    """A question in one snapshot of the index. The first read that needs the correction makes it, once. `shared`: the
+    indexes that are searched. `written`: the query as `parse` read it."""
 
     def __init__(
         self,
@@ -149,7 +150,7 @@ class PreparedQuery:
         return self._corrector.resolved_query(connection, query)
 
     async def find(self, options: HybridSettings) -> HybridResult:
-        """Return the documents for the question."""
+        """Return the documents that answer the question."""
         return await self.present(lambda _, found: found, options)
 
     async def present(
@@ -171,12 +172,12 @@ class PreparedQuery:
         return with_lag(await self.read(self.asked.report), self.shared)
 
     def notes(self, found: HybridResult) -> list[str]:
-        """Return what was left out of the search, and why."""
+        """Return which parts of the search were left out, and why."""
         return list(dict.fromkeys((*found.left_out, *self.shared.notes)))
 
 
 class SearchService:
-    """`readers` do keyword searches in the local index alone, for many clients."""
+    """`readers` run keyword searches that need only the local index, while many clients search."""
 
     def __init__(
         self,
@@ -201,8 +202,8 @@ class SearchService:
     async def lexical(
         self, request: SearchRequest, encode: Callable[[Results], T], *, prefix_last_term: bool = False
     ) -> T | Raw:
-        """Search by keyword. Returns what `encode` makes of the results, or that as JSON if another process did both:
-        so it must be a function of a module."""
+        """Search by keyword. Returns the output of `encode` for the results, or that output as JSON if another process
+        did both. So `encode` must be a module-level function."""
         asked = await self._asked(request, embedded=False)
         if asked.query.is_filter_only:
             return encode(await self._listed(asked))
@@ -232,10 +233,10 @@ class SearchService:
             if any("*" in correction.searched for correction in corrected.corrections):
                 corrected = Corrected(text)
             stages = correct_stage(corrected, asked.started)
-            begun = time.perf_counter()
+            started = time.perf_counter()
             vectors = await embed([corrected.text], [])
-        stages.append(stage("embed", begun, {"models": sorted(vectors.rows)}))
-        begun = time.perf_counter()
+        stages.append(stage("embed", started, {"models": sorted(vectors.rows)}))
+        started = time.perf_counter()
         limit, min_score = asked.depth if asked.speakers.roles else request.end, request.min_score
         async with self._searching(asked) as shared:
             ranked: list[RankedDocument] | None = None
@@ -246,7 +247,7 @@ class SearchService:
             def present(connection: Connection) -> Results:
                 here = vector.survey(connection, self._nearest, vectors, 0, asked.filters, limit=limit)
                 found = vector.distinct(connection, here.ranked, limit, min_score) if ranked is None else ranked
-                stages.append(stage("knn", begun, {}))
+                stages.append(stage("knn", started, {}))
                 given = (connection, asked, here._replace(ranked=found), corrected, vectors, stages, shared)
                 return vector_results(*given, self._models.readability)
 
@@ -285,8 +286,8 @@ class SearchService:
             return await question.present(present, options, on_stage)
 
     async def similar(self, request: SearchRequest, reference: str, *, linked: bool) -> Results:
-        """Return documents similar to one; `linked`: and those that links connect with it. The text of the request has
-        fields only."""
+        """Return documents that are similar to one. `linked`: also return documents that links connect with it. The
+        text of the request may have only fields."""
         if self._sources.find(reference):
             raise InvalidParams(
                 f"{reference} is in a shared collection, for which similar documents cannot be searched"
@@ -298,12 +299,12 @@ class SearchService:
 
         def present(connection: Connection) -> Results:
             document = references.resolve(connection, reference).document
-            begun = time.perf_counter()
+            started = time.perf_counter()
             find = related_documents.related if linked else vector.similar
             given = (connection, self._nearest, document, served, asked.filters)
             ranked = find(*given, limit=request.limit, min_score=request.min_score)
             name, details = "related" if linked else "knn", {"model": served.get(document.collection)}
-            stages = [stage(name, begun, details)]
+            stages = [stage(name, started, details)]
             found = Found("similar", ranked, Expression([], [], []), stages, lambda _, __: (), Corrected(""))
             results = results_of(connection, asked, found)
             return results._replace(query=document.uri)
@@ -312,7 +313,7 @@ class SearchService:
 
     @asynccontextmanager
     async def question(self, request: SearchRequest) -> AsyncIterator[PreparedQuery]:
-        """Yield a question, prepared, in one snapshot. Raises QuerySyntaxError if nothing is asked besides fields."""
+        """Yield a prepared question in one snapshot. Raises QuerySyntaxError if the text has only fields."""
         asked = await self._asked(request, is_plain=False)
         if not asked.query.text.strip():
             raise QuerySyntaxError("the question is empty: add some words", {"reason": "empty_query"})
@@ -330,13 +331,13 @@ class SearchService:
         )
 
     async def read_document(self, reference: str, work: Callable[[Connection], T]) -> T:
-        """Read a document in the index that has it: that of this machine, or an attached one."""
+        """Read a document in the index that has it: the index of this machine, or an attached one."""
         if shared := self._sources.find(reference):
             return await shared.get(reference, work)
         return await self._database.read(work)
 
     def lexical_only_reason(self, found: HybridResult) -> str | None:
-        """Return why there was no vector search; None if there was one, or if the collections need no vectors."""
+        """Return why there was no vector search; None if there was one, or if no collection should have vectors."""
         if not self._models.are_wanted():
             return None
         return next((stage.why for stage in found.stages if stage.name == "embed" and not stage.ran), None)
@@ -373,7 +374,7 @@ class SearchService:
     async def _prepared(
         self, asked: AskedQuery, parse: Callable[[str], ParsedQuery], budget_s: float = BUDGET_S
     ) -> AsyncIterator[PreparedQuery]:
-        """Yield the query in one snapshot, while its vectors are computed."""
+        """Yield the query in one snapshot. Its vectors are computed meanwhile."""
         written = parse(asked.query.text)
         # Wildcards change the texts. If the time budget is zero, no model is used.
         is_expected = "*" not in asked.query.text and budget_s > 0
@@ -395,7 +396,7 @@ class SearchService:
         return _corrected_by(self._corrector, written.asked, connection, is_unfinished=written.is_unfinished)
 
     def _worded(self, connection: Connection, written: KeywordSearch, corrected: Corrected) -> KeywordSearch:
-        """Return the search with its corrections, and with the words that its wildcards match."""
+        """Add to the search its corrections and the words that its wildcards match."""
         clauses = parse_clauses(corrected.text) if corrected.corrections else written.clauses
         return written._replace(corrected=corrected, clauses=self._corrector.resolved(connection, clauses))
 
@@ -425,7 +426,7 @@ def _corrected_by(
 
 
 async def _unless_known(shared: Joined, corrected: Corrected, text: str) -> Corrected:
-    """Search for the query as it stands if another source has a word that the local index does not know."""
+    """Search for the query as written if another source has a word that the local index does not have."""
     written = " ".join(correction.written for correction in corrected.corrections)
     if shared.sources and written and await across_indexes.is_known(shared.read, shared.sources, written):
         return Corrected(text)
@@ -435,8 +436,8 @@ async def _unless_known(shared: Joined, corrected: Corrected, text: str) -> Corr
 def _search_as_written(
     connection: Connection, encode: Callable[[Results], T], written: KeywordSearch, languages: frozenset[str] | None
 ) -> T | None:
-    """Search in another process, which does not have the words of the index; None: they are needed, to correct the
-    query or for its wildcards. `languages`: as `Corrector.languages`."""
+    """Search in another process, which does not have the words of the index. None: the query needs these words, for a
+    correction or for wildcards. `languages`: see `Corrector.languages`."""
     text = written.asked.query.text
     if any(clause.is_wildcard for clause in written.clauses):
         return None

@@ -15,7 +15,7 @@ from tests.small_index import SmallIndex
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory, minilm_onnx: Path) -> Iterator[SmallIndex]:
-    """The notes with their vectors; nobody changes them."""
+    """The notes with their vectors, for tests that only read."""
     index = SmallIndex(tmp_path_factory.mktemp("hybrid") / "i.sqlite")
     index.add(NOTES, language="en")
     asyncio.run(embed_all(index, minilm_onnx))

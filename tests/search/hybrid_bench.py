@@ -1,4 +1,4 @@
-"""A hybrid query with the models that a test gives, on an index of a few notes."""
+"""Run hybrid queries with a test's models on an index of a few notes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def made(kind: Callable[..., T], model: Path, inference: Inference) -> T:
 
 
 class Bench:
-    """A hybrid query with the models that a test gives."""
+    """Runs hybrid queries with the models of a test."""
 
     def __init__(self, index: SmallIndex, inference: Inference, models: dict[str, Path | str]) -> None:
         self.index = index
@@ -78,14 +78,14 @@ class Bench:
         return await hybrid.search(self.tools, parse_query(query), filters or Filters(), wanted)
 
     async def load(self, query: str = "boat") -> None:
-        """Ask all models once, so that no test measures how they are loaded. A whole expansion takes ten seconds."""
+        """Use all models once, so that no test measures their load time. A whole expansion takes ten seconds."""
         await self.search(query, expand=False)
         if isinstance(self._generator, Generator):
             await self._generator.generate([Message("user", query)], max_tokens=1)
 
     @contextmanager
     def stopped(self) -> Iterator[None]:
-        """Let the worker hang."""
+        """Stop the worker process, as if it hung."""
         pid = self.inference.status().pid
         assert pid is not None
         os.kill(pid, signal.SIGSTOP)
@@ -135,6 +135,6 @@ def stages(found: HybridResult) -> dict[str, Stage]:
 
 
 def fused_order(found: HybridResult) -> bool:
-    """Tell whether the documents lie as they were fused."""
+    """Return whether the documents are in the order of the fusion."""
     ranks = [each.components["fused_rank"] for each in found.ranked]
     return ranks == sorted(ranks)

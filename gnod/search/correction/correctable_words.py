@@ -1,7 +1,8 @@
-"""The words of a query that may be corrected, and how often they occur in the index, alone and beside each other.
+"""Find the words of a query that may be corrected, and count how often they occur in the index, alone and next to each
+other.
 
-Quoted and excluded words are meant as written, and so are numbers, identifiers, names of fields and runs of scripts
-without spaces. Must not depend on corrections.
+Quoted and excluded words are never corrected, nor are numbers, identifiers, names of fields and runs of unspaced
+scripts. Must not depend on corrections.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gnod.store.keyword_index.vocabulary import MAX_LETTERS
 
 # A longer query is a text, and is not corrected.
 MAX_WORDS = 64
-# A word in at most this many documents may also be an error, if a word beside it is this many times more frequent.
+# A word in at most RARE documents may also be an error, if a similar word is TIMES times as frequent.
 RARE, TIMES, RARE_LETTERS = 2, 50, 5
 # A term may be this many letters shorter than its word.
 LONGEST_ENDING = 4
@@ -33,21 +34,22 @@ _MARKS = str.maketrans(dict.fromkeys("“”„«»＂", '"'))
 _QUOTED = re.compile(r'"[^"]*"')
 _TOKEN = re.compile(r"\S+")
 _AROUND = ".,;!?()[]{}<>'’…"
-# Shorter words are abbreviations, or similar to too many others. A word of SHORT letters may lack one letter.
+# Shorter words are abbreviations, or similar to too many others. A word with SHORT letters may lack one letter.
 MIN_LETTERS, SHORT = 4, 3
-# Pronouns are in few documents and similar to other words, so they are not corrected.
+# Pronouns are in few documents and similar to other words, so they are never corrected.
 _PRONOUNS = frozenset(
     f"{first}{second}"
     for first in ("any", "some", "every", "no")
     for second in ("one", "body", "thing", "where", "how", "time", "times")
 ) | {"else", "elsewhere", "whether", "itself", "himself", "herself", "myself", "yourself", "themselves", "ourselves"}
-# Text recognition reads o for 0, l for 1 and s for 5. A word with more than two digits is an identifier, because two
-# corrections cannot replace them.
+# Text recognition reads o for 0, l for 1 and s for 5. A word with more than two digits is an identifier: two
+# corrections could not replace them all.
 _WITH_DIGITS = re.compile(r"(?=.*[^\W\d_].*[^\W\d_])(?!(?:\D*\d){3})[^\W_]*[015][^\W_]*[^\W\d_]")
 
 
 class QueryWord(NamedTuple):
-    """`text` is at `start` of the query. `is_open`: it may be corrected; the others are its neighbours."""
+    """`start`: the position of `text` in the query. `is_open`: it may be corrected; other words only serve as
+    neighbours."""
 
     start: int
     text: str
@@ -59,7 +61,7 @@ class QueryWord(NamedTuple):
 
 
 def query_words(query: str) -> list[QueryWord]:
-    """Return the words outside of quotation marks, without exclusions."""
+    """Return the words outside quotation marks, without exclusions."""
     plain = query[:MAX_CHARACTERS].translate(_MARKS)
     plain = _QUOTED.sub(lambda match: "-" * len(match[0]), plain)
     found = (_word(match) for match in _TOKEN.finditer(plain) if not match[0].startswith("-"))
@@ -92,8 +94,8 @@ def _is_letter(character: str) -> bool:
 
 
 class Occurrences:
-    """The words of a query. `unfinished`: the last one is still being typed. `languages`: those with many documents;
-    None: not known."""
+    """Counts the words of a query. `unfinished`: the user still types the last word. `languages`: those with many
+    documents; None: unknown."""
 
     def __init__(
         self, connection: Connection, text: str, *, unfinished: bool, languages: Collection[str] | None
@@ -108,7 +110,7 @@ class Occurrences:
         self._times: dict[str, int] = {}
 
     def needs_correction(self) -> bool:
-        """Tell whether there are words that very few documents contain. Fast."""
+        """Return whether the query has words that very few documents contain. Fast."""
         if any(map(self._may_be_wrong, self.words)):
             return True
         pairs = zip(self.words, self.words[1:], strict=False)
@@ -116,12 +118,12 @@ class Occurrences:
         return bool(joined) and self.occurs(quoted(joined))
 
     def may_be_split(self, first: str, second: str) -> bool:
-        """Tell whether two words may be parts of one, which occurs."""
+        """Return whether two words may be parts of one word that occurs."""
         joined = self._joined(first, second)
         return bool(joined) and self.occurs(quoted(joined))
 
     def _joined(self, first: str, second: str) -> set[str]:
-        """Return the terms of two words without the space between them; empty if they cannot be parts of one."""
+        """Return the terms of two words without the space between them; empty if they cannot be parts of one word."""
         is_word = MIN_LETTERS <= len(first + second) <= MAX_LETTERS
         if not is_word or (is_common(first) and is_common(second)):
             return set()
@@ -138,7 +140,7 @@ class Occurrences:
         return found
 
     def times(self, word: str) -> int:
-        """Return in how many documents a word occurs; not above RARE + 1."""
+        """Return the number of documents with a word, at most RARE + 1."""
         if word not in self._times:
             self._times[word] = self._count(word.lower())
         return self._times[word]
@@ -149,8 +151,8 @@ class Occurrences:
         return times if times <= RARE else self.frequency(self.forms(word))
 
     def _count(self, word: str) -> int:
-        """Count documents. Stems of a language with few documents count only in that language: elsewhere, `issing`
-        would be a form of `is`."""
+        """Count documents. Stems of a language with few documents count only in that language: in other documents,
+        `issing` would be a form of `is`."""
         times = self.frequency(quoted(self.terms(word, self._main)))
         for each in self.analyzers if not times else ():
             term = fulltext.quote(each.terms_of(word)[0])
@@ -172,25 +174,26 @@ class Occurrences:
         return {analyzer.terms_of(word)[0] for analyzer in analyzers or self.analyzers}
 
     def forms(self, word: str) -> AnyOf:
-        """Return what finds a word."""
+        """Return the phrases that find a word."""
         return quoted(self.terms(word.lower()))
 
     def phrases(self, first: str, second: str) -> AnyOf:
-        """Return what finds two words beside each other: those phrases whose terms have documents in common, which the
-        postings know sooner than the full-text table."""
+        """Return the phrases that find two words next to each other. Keeps only phrases whose terms share documents,
+        which the postings answer faster than the full-text table."""
         pairs = {(each.terms_of(first)[0], each.terms_of(second)[0]) for each in self._main}
         return quoted(f"{one} {two}" for one, two in pairs if self.frequency(quoted([one]), quoted([two])))
 
     def occurs(self, phrases: Collection[str]) -> bool:
-        """Tell whether a document has one of the phrases."""
+        """Return whether a document has one of the phrases."""
         return self.frequency(tuple(phrases)) > 0
 
     def frequency(self, *groups: AnyOf) -> int:
-        """Return how many documents have a phrase of each group."""
+        """Return the number of documents that have a phrase of each group."""
         return fulltext.frequency_of_all(self.connection, groups)
 
     def _begins_a_word(self, text: str) -> bool:
-        """Tell whether a word of the index begins so. The term of a word may be shorter than what is typed of it."""
+        """Return whether a word of the index begins with `text`. The term of a word may be shorter than the typed
+        part."""
         word = text.lower()
         shorter = (word[:end] for end in range(max(len(word) - LONGEST_ENDING, MIN_LETTERS), len(word)))
         return self.occurs([f"{fulltext.quote(word)} *"]) or any(self.occurs(quoted([each])) for each in shorter)

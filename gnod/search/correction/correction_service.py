@@ -1,9 +1,10 @@
-"""Keeps the words of the index in memory, in step with the database, and corrects queries with them. Also resolves
-wildcards: the words that begin with a part (`part*`), end with it, or contain it.
+"""Keep the words of the index in memory, in step with the database, and correct queries with them. Also resolves
+wildcards: words that begin with a part (`part*`), end with it, or contain it.
 
-For the reader threads of one database. A small index is read again after each change, before it is used; a large one
-beside the searches, which use its former words until then. That is done once no change has come for some seconds: it
-holds Python's lock for about half a second per million documents, while the next save is being indexed.
+For the reader threads of one database. The words of a small index are read again after each change, before a search
+uses them. The words of a large index are read in the background, and searches use the old words meanwhile. This read
+waits until there was no change for some seconds, because it holds Python's lock for about half a second per million
+documents and would delay the indexing of the next save.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext, vocabulary
 from gnod.store.tables import changes, documents
 
-# Reading the words takes longer than this, so it is done beside the searches.
+# If a read of the words takes longer than this, it runs in the background.
 AT_ONCE_S = 0.05
 # Spend at most this share of the time on reading words.
 SHARE = 0.05
-# Read the words again after this time without changes, or at this age while changes go on. This is longer than the time
-# between two saves of an author.
+# Read the words again after this time without changes, or at this age while changes continue. This is longer than the
+# time between two saves of an author.
 REST_S, OLDEST_S = 5.0, 60.0
-# A language with a smaller share of the documents is tried only when the others have no word.
+# A language with a smaller share of the documents is tried only if the others have no word.
 _MAIN_LANGUAGE = 0.02
 # A query may have this many wildcards. Others are searched without their asterisks.
 MAX_WILDCARDS = 4
@@ -52,8 +53,9 @@ class _State(NamedTuple):
 
 
 class Corrector:
-    """`submit` runs a read in another thread. An index whose words are read within `at_once_s` is small; the words of
-    others are read when no search has seen a change for `rest_s`, or when they are older than `oldest_s`."""
+    """`submit`: runs a read in another thread. `at_once_s`: an index is small if its words are read within this time.
+    The words of a large index are read again if no search has seen a change for `rest_s`, or if they are older than
+    `oldest_s`."""
 
     def __init__(
         self, submit: Submit, *, at_once_s: float = AT_ONCE_S, rest_s: float = REST_S, oldest_s: float = OLDEST_S
@@ -70,7 +72,7 @@ class Corrector:
         self._one_reads = threading.Lock()
 
     def correct(self, connection: Connection, text: str, *, unfinished: bool = False) -> Corrected:
-        """Return the query with its corrections. `unfinished`: the last word is still being typed."""
+        """Return the query with its corrections. `unfinished`: the user still types the last word."""
         query = Occurrences(connection, text, unfinished=unfinished, languages=self.languages)
         if not query.needs_correction():
             self._prepare()
@@ -82,7 +84,7 @@ class Corrector:
 
     @property
     def languages(self) -> frozenset[str] | None:
-        """The languages with many documents; None: not known yet."""
+        """The languages with many documents; None: not yet known."""
         return self._state.knowledge.languages if self._state else None
 
     def resolved(self, connection: Connection, clauses: Iterable[Clause]) -> list[Clause]:
@@ -104,9 +106,9 @@ class Corrector:
         return resolve
 
     def knowledge(self, connection: Connection) -> KnownWords:
-        """Return what is known of the words of the index."""
+        """Return the known words of the index, read again if needed."""
         clock = changes.present(connection).clock
-        # Reading twice at once would take twice as long.
+        # Two reads at the same time would take twice as long.
         with self._one_reads if self._state is None else nullcontext():
             state = self._state
             if state is None:
@@ -119,7 +121,7 @@ class Corrector:
         return state.knowledge
 
     def _prepare(self) -> None:
-        """Read the words beside the first search, so that the first error does not wait for them."""
+        """Read the words in the background of the first search, so that the first correction does not wait for them."""
         with self._lock:
             if self._state is None and self._reading is None:
                 self._reading = self._submit(lambda connection: (self.knowledge(connection), None)[1])
@@ -135,7 +137,7 @@ class Corrector:
                 self._reading = self._submit(self._read_unless_soon_quicker)
 
     def _read_unless_soon_quicker(self, connection: Connection) -> None:
-        """Read the words, or leave it to a later search."""
+        """Read the words, or leave the read to a later search."""
         if not vocabulary.is_soon_quicker(connection):
             self._read(connection)
 
@@ -157,7 +159,7 @@ def _main_languages(connection: Connection) -> frozenset[str]:
 
 
 def _resolved(connection: Connection, clause: Clause, knowledge: KnownWords) -> Clause:
-    """Return the clause with its alternatives. It is unchanged if it is not a wildcard, or if no word matches."""
+    """Return the clause with its alternatives; unchanged if it is not a wildcard, or if no word matches."""
     part = fold(normalise(clause.without_wildcard))
     if not clause.is_wildcard or len(part) < MIN_WILDCARD or is_unspaced(part):
         return clause
@@ -178,7 +180,7 @@ def _beginning(connection: Connection, part: str, knowledge: KnownWords) -> Iter
 
 
 def _inside(connection: Connection, part: str, knowledge: KnownWords, *, at_end: bool) -> Sequence[str]:
-    """Return terms of words that contain a part, or end with it; the shortest first."""
+    """Return the terms of words that contain a part, or end with it, shortest first."""
     stems = {analyzer.analyse(part)[0] for analyzer in lexical.analyzers_of_index(connection)} - {part, ""}
     find = knowledge.vocabulary.ending if at_end else knowledge.vocabulary.containing
     found = find(part, MAX_ALTERNATIVES)

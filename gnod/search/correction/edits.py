@@ -1,7 +1,7 @@
-"""The words that one slip of the finger, the pen or the scanner turns into a given word. Pure.
+"""The words that one slip of typing, writing or scanning turns into a given word. Pure.
 
-Each comes with a cost: how unlikely the slip is. Neighbouring keys, doubled letters, swapped letters, confusions of
-text recognition and missing accents are likelier than any letter for any other.
+Each has a cost: the less likely the slip, the higher. Neighbouring keys, doubled letters, swapped letters, confusions
+of text recognition and missing accents are likelier than other replacements.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gnod.analysis.stemming import fold
 
 SWAPPED, DOUBLED, NEIGHBOUR, LOOKALIKE, ACCENT = 0.6, 0.5, 0.7, 0.6, 0.2
 MISSING, ADDED, REPLACED = 0.8, 0.9, 1.0
-# A slip in the first letter costs more, because it is rare.
+# The extra cost of a slip in the first letter, which is rare.
 AT_START = 0.4
 
 _LATIN = "abcdefghijklmnopqrstuvwxyz"
@@ -75,7 +75,7 @@ def _confusions(word: str) -> Iterator[tuple[int, float, str]]:
 
 
 def _letters_like(word: str) -> str:
-    """Return the letters of the script of a word."""
+    """Return the alphabet of a word's script."""
     if word.isascii():
         return _LATIN
     letter = next(each for each in word if not each.isascii())

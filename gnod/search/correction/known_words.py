@@ -1,12 +1,12 @@
-"""The words of an index in memory: which are known, near to one, or contain a part; how documents write them; and which
-languages have words that begin like one.
+"""The words of an index in memory. They answer which words are known, near to a word or contain a part, how documents
+write them, and which languages have words with the same beginning.
 
-The index has stems, and people read words: `Surfaces` has the words of a sample of the texts. A candidate of a
+The index has stems, but people read words: `Surfaces` has the words of a sample of the texts. A candidate for a
 correction is analysed only in the languages of its beginning, so many languages in an index take little more time than
-one. The first letters of words, with a bit for each language, take 16 bytes each: there are few of them.
+one. Each beginning takes 16 bytes, with a bit for each language; there are few of them.
 
-The words of one length and first letter are one string, in which `str.find` finds any part; their hashes tell whether
-a word is known. A million words take about twenty megabytes. Edit distances: rapidfuzz.
+All words with the same length and first letter are one string, in which `str.find` finds any part. Their hashes show
+whether a word is known. A million words take about twenty megabytes. Edit distances: rapidfuzz.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.vocabulary import Words
 from gnod.store.tables import texts
 
-# If there are more words, first those of one document are left out, and then the longest.
+# If there are more words, leave out first the words of a single document, then the longest.
 MAX_WORDS = 2_000_000
-# The maximum number of words for a wildcard or a part of a word. More would take long to search, and say little.
+# The maximum number of words for a wildcard or a part of a word. A search for more would take long and say little.
 MAX_ALTERNATIVES = 50
 
 # A sample of this length has most words, and takes about a third of a second.
@@ -45,13 +45,13 @@ _DOCUMENTS = 4
 _CHARACTERS = 50_000
 
 _SHORTEST, _LONGEST = 3, 5
-# A word may have this many other letters at its end than the one that documents have.
+# A word may differ from the form in documents by this many letters at its end.
 _ENDING = 2
 _EVERY = -1
 
 
 class KnownWords(NamedTuple):
-    """The known words of an index. `languages`: those with many documents."""
+    """The known words of an index. `languages`: the languages with many documents."""
 
     vocabulary: Vocabulary
     surfaces: Surfaces
@@ -61,7 +61,7 @@ class KnownWords(NamedTuple):
 class Vocabulary:
     def __init__(self, found: Iterable[Words], *, limit: int = MAX_WORDS) -> None:
         kept, self.size = _limited(sorted(found, key=lambda each: (not each.frequent, each.length)), limit)
-        # By length, and then by the first letter
+        # By length, then by first letter
         self._buckets: dict[int, dict[str, list[Words]]] = {}
         for each in kept:
             of_length = self._buckets.setdefault(each.length, {})
@@ -72,11 +72,12 @@ class Vocabulary:
         return (word for length in self._buckets for bucket in self._of(length) for word in _split(bucket))
 
     def known(self, words: Iterable[str]) -> set[str]:
-        """Return those of the words that are in the vocabulary."""
+        """Return the words that are in the vocabulary."""
         return self._words.known(words)
 
     def near(self, word: str, edits: int, limit: int) -> list[str]:
-        """Return the words with the same first letter in this distance (optimal string alignment), nearest first."""
+        """Return the words with the same first letter within this distance (optimal string alignment), nearest
+        first."""
         lengths = range(len(word) - edits, len(word) + edits + 1)
         buckets = (self._buckets.get(length, {}).get(word[0], ()) for length in lengths)
         near = [each for bucket in chain.from_iterable(buckets) for each in _split(bucket)]
@@ -84,11 +85,11 @@ class Vocabulary:
         return [each for each, _, _ in found]
 
     def ending(self, part: str, limit: int) -> list[str]:
-        """Return the words that end with the part, the shortest first."""
+        """Return the words that end with the part, shortest first."""
         return [word for word in self.containing(part, None) if word.endswith(part)][:limit]
 
     def containing(self, part: str, limit: int | None) -> list[str]:
-        """Return the words that contain the part, the shortest first."""
+        """Return the words that contain the part, shortest first."""
         found: list[str] = []
         for length in sorted(length for length in self._buckets if length >= len(part)):
             found += sorted(word for bucket in self._of(length) for word in _containing(bucket, part))
@@ -127,7 +128,7 @@ def _containing(bucket: Words, part: str) -> Iterator[str]:
 
 
 class Surfaces:
-    """The words of a sample of the texts, and the forms of single terms, for one state of the index."""
+    """The words in a sample of the texts, and the forms of single terms, for one state of the index."""
 
     def __init__(self, connection: Connection, vocabulary: Vocabulary) -> None:
         sample: dict[str, set[str]] = {}
@@ -139,24 +140,24 @@ class Surfaces:
         self._forms: Cache[str, frozenset[str]] = Cache()
 
     def seen(self, words: Iterable[str]) -> set[str]:
-        """Return those of the words, in lower case, that the sample has."""
+        """Return the words that the sample has. `words`: in lower case."""
         return self._sample.known(words)
 
     def terms(self, words: Collection[str], analyzers: Sequence[Analyzer]) -> dict[str, set[str]]:
-        """Return the terms of the words in those of the languages that have words which begin alike: in others, the
-        index cannot have their terms."""
+        """Return the terms of each word, in the languages with words of the same beginning. For other languages, the
+        index cannot have its terms."""
         return terms_of_many(words, analyzers, self.beginnings.possible(words))
 
     def forms(self, connection: Connection, term: str, analyzers: Sequence[Analyzer]) -> frozenset[str]:
-        """Return words, in lower case, whose term this is."""
+        """Return words with this term, in lower case."""
         found = self._forms.get(term)
         return self._forms.keep(term, _forms(connection, term, analyzers)) if found is None else found
 
 
 @cache
 def _letter() -> str:
-    """Return the pattern of a letter with its combining marks: without them, the words of many scripts would fall
-    apart. To list the marks takes 10 ms, which a start of the daemon does not need."""
+    """Return the pattern of a letter with its combining marks. Without the marks, words of many scripts would be split.
+    The list of marks takes 10 ms, so it is not made at the start of the daemon."""
     marks = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
     return rf"[^\W\d_][{marks}]*+"
 
@@ -177,8 +178,8 @@ def _forms(connection: Connection, term: str, analyzers: Sequence[Analyzer]) -> 
 
 
 class Beginnings:
-    """Which languages have words that begin with the same letters as a word. `by_language`: words of each language.
-    `others`: words whose languages are not known; they count only where no language has words that begin so."""
+    """Finds the languages with words that begin with the same letters as a word. `by_language`: words of each language.
+    `others`: words of unknown languages, which count only for beginnings that no language has."""
 
     def __init__(self, by_language: Mapping[str, Iterable[str]], others: Iterable[str]) -> None:
         self._bits = {language: 1 << number for number, language in enumerate(by_language)}
@@ -193,8 +194,8 @@ class Beginnings:
         self._masks = np.fromiter(masks.values(), np.int64)[order]
 
     def possible(self, words: Collection[str]) -> Callable[[str], list[str]]:
-        """Return a function that returns those of the words that a language may have: any, if it has no words here, or
-        if the word is too short to tell."""
+        """Return a function that returns the words that a language may have. All are possible for a language without
+        known words, and short words are possible in any language."""
         asked = list(words)
         beginnings = list(map(_beginning, asked))
         masks = self._masks_of(list({each for each in beginnings if len(each) >= _SHORTEST}))
@@ -220,6 +221,6 @@ def _beginning(word: str) -> str:
 
 
 def _beginnings(words: Iterable[str]) -> set[str]:
-    """Return the beginnings of all lengths."""
+    """Return the beginnings of the words, of all lengths."""
     longest = {fold(each)[:_LONGEST] for each in {word[:_LONGEST] for word in words}}
     return {each[:length] for each in longest for length in range(_SHORTEST, _LONGEST + 1)}

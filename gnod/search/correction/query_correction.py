@@ -1,11 +1,11 @@
-"""Correct the words of a query that occur in no document, against the words of the index.
+"""Correct the words of a query that no document has, with the words of the index.
 
-    word ──► one edit, two words, two edits ──► those that the index has ──► the likeliest
+    word ──► one edit, two words, two edits ──► words of the index ──► the likeliest
 
 A word in a dictionary is not a slip, even if no document has it: "stop" must not become "step". A candidate is likely
 if its slip is likely (`edits`), if many documents have it, and above all if they also have the other words of the
-query. The vocabulary only proposes: the full-text table decides. So a vocabulary that is a little old can miss a new
-word, but never finds one that is gone.
+query. The vocabulary only proposes candidates; the full-text table decides. So an outdated vocabulary can miss a new
+word, but never finds a deleted one.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ from gnod.store.keyword_index.postings.view import AnyOf
 MAX_CORRECTIONS = 8
 # A word with this many letters may have two errors.
 TWO_EDITS = 8
-# Costs, as those of `edits`: two words without the space, beside each other in a document and not; two edits.
+# Costs on the scale of `edits`: two words without the space, next to each other in a document; the same, but not next
+# to each other; two edits.
 JOINED, JOINED_APART, TWICE = 0.7, 1.2, 1.9
-# A cost of 1 equals this difference in the logarithm of how many documents have the word.
+# A cost of 1 equals this difference in the logarithm of the number of documents with the word.
 COST = 4.0
-# The cost of each letter by which documents write the candidate differently, if they only have its stem; and the
-# maximum number of such letters.
+# If documents have only the stem of a candidate: the cost of each letter in which their form differs, and the maximum
+# number of such letters.
 UNSEEN, MAX_UNSEEN = 0.4, 1
 # Compare a candidate with this many words of the query. This share of them must be in documents with it.
 MAX_CONTEXT, FITTING = 8, 0.5
-# A query with more words is a sentence: an unknown word in it is not searched inside longer words.
+# A query with more words is a sentence. Its unknown words are not searched inside longer words.
 MAX_WORDS_FOR_PARTS = 3
-# How much more frequent one word must be than two possible parts of it, if neither looks like a part.
+# One word must be this many times as frequent as its two possible parts, if neither looks like a part.
 SPLIT_TIMES = 3
 # These languages join several words into one.
 COMPOUNDING = frozenset({"da", "de", "et", "fi", "hu", "nb", "nl", "no", "sv"})
@@ -60,14 +61,14 @@ class WordCorrection(NamedTuple):
 
 
 class Corrected(NamedTuple):
-    """`text`: the query with its corrections. Words that occur are still in it, before their corrections."""
+    """`text`: the query with its corrections. Words that occur are kept before their corrections."""
 
     text: str
     corrections: tuple[WordCorrection, ...] = ()
 
 
 class _CorrectedPlace(NamedTuple):
-    """The text to search from `start` to `end` of the query. `keeps`: also search the word that was written."""
+    """The text to search instead of the query from `start` to `end`. `keeps`: also search for the word as written."""
 
     start: int
     end: int
@@ -76,8 +77,8 @@ class _CorrectedPlace(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """`texts`: words with the same terms, the cheapest first. `times`: how many documents have a phrase of each of
-    `groups`. `terms`: those of one word; empty: two words."""
+    """`texts`: words with the same terms, cheapest first. `times`: the number of documents that have a phrase of each
+    of `groups`. `terms`: of a single word; empty for two words."""
 
     texts: tuple[str, ...]
     cost: float
@@ -91,7 +92,7 @@ class _Candidate(NamedTuple):
 
     @property
     def at_most(self) -> float:
-        """Return the maximum that the likelihood and the other words of the query can give together."""
+        """Return the maximum score: the likelihood with the best possible context."""
         return self.likelihood + max(log(self.times + 0.1), 0.0)
 
 
@@ -118,7 +119,7 @@ class _Correcting:
         return _replaced(query.text, sorted(places[:MAX_CORRECTIONS]))
 
     def _split_words(self) -> list[_CorrectedPlace]:
-        """Return the words that were written as two, the most frequent first."""
+        """Return the words that were written as two, most frequent first."""
         query = self._query
         pairs = [
             (query.frequency(query.forms(first.text + second.text)), first, second)
@@ -132,8 +133,8 @@ class _Correcting:
         return places
 
     def _is_split(self, first: str, second: str) -> bool:
-        """Tell whether two words mean one: they do not occur beside each other, and it is more frequent than the rarer
-        of them; much more, if neither looks like a part of a word."""
+        """Return whether two words are one word, written apart. They must not occur next to each other, and the word
+        must be more frequent than the rarer of them; much more, if neither looks like a part of a word."""
         query, whole = self._query, first + second
         if not query.may_be_split(first, second):
             return False
@@ -155,8 +156,8 @@ class _Correcting:
         return [_CorrectedPlace(word.start, word.end, f"*{written}*")]
 
     def _is_real(self, written: str) -> bool:
-        """Tell whether the language of the query, or one with many documents, has the word. Then it is not a slip, even
-        if no document has it."""
+        """Return whether the word is in a dictionary: of the query's language, or of a language with many documents.
+        Then it is not a slip, even if no document has it."""
         return has_word(written, self._languages)
 
     @cached_property
@@ -176,20 +177,21 @@ class _Correcting:
         return best
 
     def _is_inside(self, written: str) -> bool:
-        """Tell whether longer words may be meant that contain the one that was written. Only where words are
-        compounded, or where there is nothing else to search for; not in a sentence."""
+        """Return whether longer words that contain the written word may be meant. Only in languages with compounds, or
+        if the query has no other words to search for; not in a sentence."""
         words = len(self._query.words)
         if words > MAX_WORDS_FOR_PARTS or (words > 1 and not self._knowledge.languages & COMPOUNDING):
             return False
         parts = {part for part in self._query.terms(written) if len(part) >= MIN_LETTERS}
-        # A word that contains a part also contains the parts inside it.
+        # A word that contains a part also contains its inner parts.
         shortest = [part for part in parts if not any(other in part for other in parts - {part})]
         longer = {word for part in shortest for word in self._knowledge.vocabulary.containing(part, MAX_ALTERNATIVES)}
         return bool(longer) and self._query.occurs(quoted(longer))  # the vocabulary may be older than the index
 
     def _fits(self, best: _Candidate, word: QueryWord, times: int) -> bool:
-        """Tell whether half of the other words are also in documents with the candidate, if little else supports it. If
-        the word as written occurs, they must be there at least as often as in documents with that word."""
+        """Return whether the other words of the query support a candidate with little other evidence: half of them must
+        be in documents with it. If the word as written occurs, they must occur with the candidate at least as often as
+        with that word."""
         together = self._together(best.groups, word)
         if len(word.text) < MIN_LETTERS:
             return len(best.texts[0]) > len(word.text) and bool(together) and all(together)
@@ -199,13 +201,15 @@ class _Correcting:
         return not times or _mean_logarithm(together) >= self._context((self._query.forms(word.text),), word)
 
     def _more_frequent(self, written: str, times: int) -> list[_Candidate]:
-        """Return the words for which one that does occur may be an error. The sample has words that are so frequent."""
+        """Return the more frequent words that a word with few documents may stand for. The sample has all words of such
+        frequency."""
         slips = {text: cost for text, cost in one_edit(written).items() if cost < REPLACED}
         seen = {text: slips[text] for text in self._knowledge.surfaces.seen(slips)}
         return [each for each in self._known(seen, self._main) if each.times >= TIMES * times]
 
     def _candidates(self, written: str) -> Iterator[list[_Candidate]]:
-        """Yield candidates, the likelier ones first: languages with few documents have words that resemble any."""
+        """Yield candidates, likelier ones first. Languages with few documents come last, because some of their words
+        resemble any word."""
         edits = one_edit(written)
         yield self._known(edits, self._main) + self._two_words(written)
         if rare := [each for each in self._query.analyzers if each not in self._main]:
@@ -214,7 +218,7 @@ class _Correcting:
             yield self._known(self._two_edits(written), self._query.analyzers)
 
     def _known(self, costs: Mapping[str, float], analyzers: Sequence[Analyzer]) -> list[_Candidate]:
-        """Return those of the words that occur, as far as these languages have them."""
+        """Return the words that occur, if these languages may have them."""
         terms = self._knowledge.surfaces.terms(costs, analyzers)
         real = self._real(terms)
         known = {text: found for text, of_text in terms.items() if (found := real.intersection(of_text))}
@@ -225,7 +229,8 @@ class _Correcting:
         return [each._replace(terms=found) for each, found in zip(candidates, alike, strict=True) if each.times]
 
     def _real(self, terms: Mapping[str, Collection[str]]) -> frozenset[str]:
-        """Return those of the terms that the index may have: the vocabulary lacks short ones."""
+        """Return the terms that the index may have. Short ones are always included, because the vocabulary lacks
+        them."""
         every = {term for each in terms.values() for term in each}
         short = {term for term in every if len(term) < vocabulary.MIN_LETTERS}
         return frozenset(self._knowledge.vocabulary.known(every) | short)
@@ -250,14 +255,14 @@ class _Correcting:
         return self._candidate([text], JOINED_APART, query.forms(first), query.forms(second))
 
     def _two_edits(self, written: str) -> dict[str, float]:
-        """Return words that documents have, at most two edits away; their stems are compared first."""
+        """Return words of documents that are at most two edits away. Compares their stems first."""
         near = {term for stem in self._query.terms(written) for term in self._knowledge.vocabulary.near(stem, 2, _NEAR)}
         forms = self._surfaces(near)
         return {form: TWICE for form in forms if OSA.distance(written, form, score_cutoff=2) <= 2}
 
     def _as_written(self, candidate: _Candidate) -> _Candidate | None:
-        """Return the candidate as documents write it, or nearly: its stem alone may be that of a quite different
-        word."""
+        """Return the candidate as documents write it, or nearly; None if they write it differently. Its stem alone may
+        be the stem of a different word."""
         if not candidate.terms:
             return candidate
         if seen := self._knowledge.surfaces.seen(candidate.texts):
@@ -274,11 +279,11 @@ class _Correcting:
         return {form for term in terms for form in surfaces.forms(query.connection, term, query.analyzers)}
 
     def _context(self, groups: tuple[AnyOf, ...], word: QueryWord) -> float:
-        """Return how often the other words of the query are in the same documents, as a logarithm."""
+        """Return the logarithm of how often the other words of the query are in the same documents."""
         return _mean_logarithm(self._together(groups, word))
 
     def _together(self, groups: tuple[AnyOf, ...], word: QueryWord) -> list[int]:
-        """Return for each other word of the query in how many documents both are."""
+        """Return for each other word of the query the number of documents that have both."""
         if (groups, word) not in self._known_together:
             others = [each.text for each in self._query.words if each is not word and each.is_open]
             known = [self._query.forms(each) for each in others if self._query.times(each)]
@@ -289,8 +294,8 @@ class _Correcting:
 
 
 def _is_foreign(query: Occurrences, unknown: Sequence[QueryWord], languages: Collection[str]) -> bool:
-    """Tell whether the words are unknown because the query is in a language that the index does not have.
-    `languages`: those with many documents; most words of a query in one of these may be errors."""
+    """Return whether the words are unknown because the query is in a language that the index does not have.
+    `languages`: those with many documents. In a query in one of these, most words may be errors."""
     share = len(unknown) / max(len(query.words), 1)
     if len(query.words) < 3 or share <= 1 / 3:
         return False

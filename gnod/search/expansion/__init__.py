@@ -1,1 +1,1 @@
-"""Other wordings of a query, by a language model: what it is asked, and what of its answer may be used."""
+"""Query expansion: a language model writes variants of a query, and the guard checks which of them may be used."""

@@ -1,4 +1,4 @@
-"""Query expansion: a language model writes variants of a query: keywords, questions, a HyDE passage (Gao et al. 2022).
+"""A language model writes variants of a query: keywords, questions, and a HyDE passage (Gao et al. 2022).
 
 A grammar constrains the form of its output, and the guard drops variants that lose a part of the query. Must not depend
 on retrieval.
@@ -24,7 +24,7 @@ from gnod.store.connection import Connection
 from gnod.store.tables import llm_cache
 
 LIMIT_S = 5.0
-# An expansion that did not finish in time continues for this time, at low priority.
+# An unfinished expansion continues for this time, at low priority.
 UNFINISHED_LIMIT_S = 120.0
 # If the writer is busy for longer, the expansion is not cached.
 _WRITE_S = 0.25
@@ -36,8 +36,8 @@ _log = logging.getLogger(__name__)
 
 
 class Expansion(NamedTuple):
-    """`dropped`: variants that are not used, with the reasons. `language`: of the query; None: unclear. `timed_out`:
-    the model did not finish within the limit, and its output is not used. `goes_on`: it still writes, for the cache."""
+    """`dropped`: unused variants, with the reasons. `language`: of the query; None: unclear. `timed_out`: the model did
+    not finish within the limit, so its output is not used. `goes_on`: it still writes, for the cache."""
 
     variants: list[Subquery]
     dropped: list[tuple[Subquery, str]]
@@ -49,7 +49,7 @@ class Expansion(NamedTuple):
 
 
 class Writing:
-    """The one expansion that a model writes at a time. It may outlive its query."""
+    """The expansion that a model currently writes: one at a time. It may outlive its query."""
 
     def __init__(self) -> None:
         self._task: asyncio.Task[str | None] | None = None
@@ -60,13 +60,14 @@ class Writing:
 
     def begin(self, work: Coroutine[None, None, str | None]) -> asyncio.Task[str | None]:
         self._task = asyncio.create_task(work, name="expansion")
-        # Retrieve the exception, because nobody may wait for the task any more.
+        # Retrieve the exception, because no caller may wait for the task any more.
         self._task.add_done_callback(lambda task: task.cancelled() or task.exception())
         return self._task
 
 
 class Expander:
-    """`read` and `write` run work on the database that caches expansions. `writing`: of this model."""
+    """`read`, `write`: run work on the database that caches expansions. `writing`: the current expansion of this
+    model."""
 
     def __init__(self, generator: Generator, read: Read, write: Write, writing: Writing | None = None) -> None:
         self._generator = generator
@@ -75,8 +76,8 @@ class Expander:
         self._writing = writing or Writing()
 
     async def expand(self, query: str, *, limit_s: float = LIMIT_S) -> Expansion:
-        """Return the variants of a query. At the limit there are none: the model goes on at low priority, so that the
-        cache has them the next time. While it does, other queries have only the cache.
+        """Return the variants of a query; none if the model reaches the limit. The model then continues at low
+        priority, so that the cache has the variants the next time. Meanwhile, other queries can use only the cache.
 
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
@@ -98,7 +99,7 @@ class Expander:
         return Expansion(variants, dropped, language, cached, took_ms, timed_out, goes_on)
 
     async def _written(self, query: str, language: str | None, key: str, left_s: float) -> str | None:
-        """Return the output; None if it is not complete at the limit. A query that is cancelled stops the model."""
+        """Return the output; None if it is not complete at the limit. The cancellation of the query stops the model."""
         task = self._writing.begin(self._generate(query, language, key, left_s))
         try:
             async with asyncio.timeout(left_s):
@@ -142,7 +143,7 @@ def _key(uri: str, query: str, language: str | None) -> str:
 
 
 def _parsed(text: str) -> list[Subquery]:
-    """Return the variants in a text; none if its form is invalid (written without a grammar)."""
+    """Return the variants in a text; none if its form is invalid (without a grammar)."""
     try:
         return parse_subqueries(text) or []
     except QuerySyntaxError:

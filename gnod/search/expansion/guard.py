@@ -1,6 +1,6 @@
-"""Check what a variant, written by a language model, has lost of its query. Pure.
+"""Check which parts of a query a model's variant has lost. Pure.
 
-Checked are, outside of what the query excludes:
+These parts of the query are checked, except its exclusions:
 
 * quoted phrases, literally; in a `lex` variant as phrases, if the query language reads them as phrases;
 * numbers, with the signs between their digits, so also versions and dates: `4` is lost in `four`, `3.1` in `3.11`, but
@@ -9,7 +9,7 @@ Checked are, outside of what the query excludes:
   contains `FooBar`;
 * acronyms, unless the whole query is in capitals;
 * names: capitalised words that do not begin a sentence, compared by stem (`Berlin's`, `в Москве`). German nouns and
-  words of a Title of Many Words are always capitalised, so there names are not checked;
+  words of a Title of Many Words are always capitalised, so names are not checked in them;
 * negation: the variant must contain a negation, not the same one;
 * `-word`: a `lex` variant must exclude it too; other variants must not contain it.
 """
@@ -42,18 +42,18 @@ _COUNTED = re.compile(r"[\d.:]+-[^\W\d_]")  # such as 10-year
 _SENTENCE_END = re.compile("[.!?…:;][\"'“”„«»()]*\\s+[\"'“”„«»(¿¡]*\\Z")
 _MARKS = " \"'“”„«»‘’(¿¡"
 
-# These are operators of other search engines, not acronyms.
+# Operators of other search engines, which are not acronyms.
 _OPERATORS = frozenset({"AND", "OR", "NOT", "NEAR", "UND", "ODER", "NICHT"})
 _NO_NAMES = frozenset({"I", "A"}) | _OPERATORS
 _NOUNS_HAVE_CAPITALS = frozenset({"de", "lb"})
 # A query with this many words of this length, all capitalised, is a title.
 _TITLE_WORDS, _TITLE_WORD_LENGTH = 4, 4
-# A query with more words than this, all in capitals, is shouted.
+# A query with more words, all in capitals, has no acronyms.
 _SHOUTED_WORDS = 3
 
 
 class _QueryText(NamedTuple):
-    """`words`: `plain` with blanks instead of characters of unspaced scripts."""
+    """`words`: `plain` with spaces instead of characters of unspaced scripts."""
 
     plain: str
     words: str
@@ -64,14 +64,15 @@ _IsIn = Callable[[_QueryText], bool]
 
 
 def losses(query: str, variant: Subquery, language: str | None) -> list[str]:
-    """Return what the variant has lost of the query, as messages. Empty: it may be used. Accepts any text."""
+    """Return a message for each part of the query that the variant has lost. Empty: it may be used. Accepts any
+    text."""
     stem = Stem(language)
     plain = _plain(variant.text)
     words = _spaced(plain)
     text = _QueryText(plain, words, frozenset(map(stem, _words(words))))
     clauses = _parsed(query)
     excluded = [clause for clause in clauses if clause.is_negated]
-    # A query without exclusions stays as written, so that sentence ends remain.
+    # A query without exclusions does not change, so that sentence ends remain.
     kept = _plain(" ".join(clause.text for clause in clauses if not clause.is_negated) if excluded else query)
     lost = [*_lost_phrases(query, clauses, variant, text), *_lost_exclusions(excluded, variant, text, stem)]
     lost += [f"lost {shown!r}" for shown, is_in in _entities(_spaced(kept), language, stem) if not is_in(text)]
@@ -113,7 +114,7 @@ def _lost_exclusions(excluded: list[Clause], variant: Subquery, text: _QueryText
 
 
 def _entities(query: str, language: str | None, stem: Stem) -> Iterator[tuple[str, _IsIn]]:
-    """Yield each number, identifier, acronym and name, with a function that tells whether a text contains it."""
+    """Yield each number, identifier, acronym and name, with a function that checks whether a text contains it."""
     for number in _NUMBER.findall(query):
         yield number, _matches(rf"(?<!\d)(?<!\d[.,]){re.escape(number)}(?![.,]?\d)")
     for option in _OPTION.findall(query):
@@ -159,7 +160,7 @@ def _is_title(words: list[str]) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Normalise compatibility forms, diacritics and white space. Capitals stay."""
+    """Normalise compatibility forms, diacritics and white space. Keeps capitals."""
     return " ".join(fold(unicodedata.normalize("NFKC", visible(text))).split())
 
 
@@ -190,8 +191,8 @@ def _exact(text: str) -> re.Pattern[str]:
 
 
 def _bounded(pattern: str, first: str, last: str) -> str:
-    """Return the pattern, ignoring case, at word and number boundaries. A boundary is also between Latin letters and
-    unspaced scripts: JSONの解析 contains JSON."""
+    """Return the pattern, ignoring case, at word and number boundaries. Latin letters and unspaced scripts also have a
+    boundary between them: JSONの解析 contains JSON."""
     return f"(?<!{_continuation(first)})(?i:{pattern})(?!{_continuation(last)})"
 
 

@@ -1,7 +1,7 @@
 """The prompt of the expansion model, and the grammar of its output.
 
 Without a GPU, small models read 50 to 300 tokens per second, so the prompt is short. The query comes last, because the
-generator reuses the common beginning of two prompts. One example shows the form and what must be kept. The multilingual
+generator reuses the common beginning of prompts. One example shows the form and the parts to keep. The multilingual
 prompt has two examples, so that the model does not adopt the language of one.
 """
 
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gnod.models.run.roles import Message
 from gnod.search.query.parsing import Kind
 
-# A part of the cache key: increase it with every change in this module.
+# A part of the cache key. Increase it with every change of a prompt or of the grammar.
 VERSION = 1
 
 MAX_QUERY_CHARACTERS = 512
@@ -22,7 +22,7 @@ MAX_QUERY_CHARACTERS = 512
 LENGTHS: dict[Kind, int] = {"lex": 80, "vec": 160, "hyde": 400}
 MAX_TOKENS = 512
 
-# The form of structured queries. No line is blank or contains a control character.
+# The form of structured queries. Lines are not blank and do not contain control characters.
 GRAMMAR = rf"""root ::= lex lex lex? vec vec hyde
 lex ::= "lex: " first other{{0,{LENGTHS["lex"] - 1}}} "\n"
 vec ::= "vec: " first other{{0,{LENGTHS["vec"] - 1}}} "\n"

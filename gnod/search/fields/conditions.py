@@ -1,4 +1,4 @@
-"""From the values of a field to conditions on documents: words, texts, numbers and dates, each for an SQL expression.
+"""Turn the values of a field into SQL conditions on documents: words, texts, numbers and dates.
 
 A text is compared as a whole, ignoring case; `*` matches any characters. `>7`, `1..9`: comparisons and ranges.
 """
@@ -21,7 +21,7 @@ from gnod.store.tables.filters import Condition
 
 
 class FieldValue(NamedTuple):
-    """One of the values of a field. In a quoted one, nothing is an operator."""
+    """One value of a field. A quoted value has no operators."""
 
     text: str
     is_quoted: bool = False
@@ -60,7 +60,7 @@ def negated(condition: Condition) -> Condition:
 
 
 def words_in(column: str) -> Build:
-    """Search the words within a column of the full-text index, in their order. `word*`: words that begin so."""
+    """Search for the words in a column of the full-text index, in their order. `word*`: words with this beginning."""
 
     def condition(connection: Connection, value: FieldValue) -> Condition:
         if not (phrase := _phrase(connection, value)):
@@ -100,7 +100,7 @@ def number_of(expression: str) -> Build:
 
 
 def date_of(expression: str) -> Build:
-    """Compare a moment in seconds since 1970. A year, a month or a day includes all of it."""
+    """Compare a time in seconds since 1970. A year, a month or a day includes all of its times."""
 
     def condition(_: Connection, value: FieldValue) -> Condition:
         limits = bounds(value) or Bounds(value.text, value.text)
@@ -133,7 +133,7 @@ def is_pattern(value: FieldValue) -> bool:
 
 
 def glob(text: str) -> str:
-    """Return a pattern of SQLite in which only `*` is special."""
+    """Return an SQLite GLOB pattern in which only `*` is special."""
     return _GLOB_SYNTAX.sub(lambda match: f"[{match[0]}]", text)
 
 
@@ -149,7 +149,7 @@ def fault(message: str) -> QuerySyntaxError:
 
 
 def bounds(value: FieldValue) -> Bounds | None:
-    """Return the comparison or the range that a value is; None: it is a plain value.
+    """Return the comparison or range of a value; None for a plain value.
 
     >>> bounds(FieldValue(">=7")), bounds(FieldValue("1..")), bounds(FieldValue("wait...")), bounds(FieldValue(".."))
     (Bounds(low='7', high=None, includes_low=True, includes_high=True), \
@@ -179,7 +179,7 @@ def _phrase(connection: Connection, value: FieldValue) -> str | None:
 
 
 def folded(expression: str, text: str) -> tuple[str, str]:
-    """Return both in lower case. SQLite's own function is faster, but supports ASCII only."""
+    """Return both in lower case. SQLite's own function is faster, but supports only ASCII."""
     if text.isascii():
         return f"lower({expression})", text.lower()
     return f"folded({expression})", spellings.folded(text)

@@ -1,7 +1,7 @@
-"""The values that documents have in fields: count them as facets, sort results by them, return them as rows.
+"""The values of documents in fields: count them as facets, sort results by them, return them as rows.
 
-A value that is counted can be a filter (`reading.chosen`), which then passes these documents. Must not know how values
-are printed.
+A counted value can be a filter (`reading.chosen`); the same documents then pass it. Must not depend on how values are
+printed.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Count(NamedTuple):
 
 
 class _Values(NamedTuple):
-    """The values of a field in SQL: `tables` that have them, to be joined; how one is shown, and how it is compared.
-    `part`: of such a path, what is counted."""
+    """The values of a field in SQL. `tables`: to join. `shown`, `compared`: the expressions of a value for display and
+    for comparison. `part`: returns the part of a path that is counted."""
 
     tables: str
     shown: str
@@ -49,9 +49,9 @@ class _Values(NamedTuple):
 
 
 _TAGS = _Values("JOIN tags t ON t.document_id = d.id", "t.written", "t.tag")
-# Each age includes those before it.
+# Each age includes the shorter ones.
 _AGES = ("7d", "30d", "1y")
-# The name that stands for every field of the documents' own metadata.
+# This name means every field of the documents' own metadata.
 OWN = "*"
 _MAX_OWN_FIELDS = 40
 # Longer texts are prose, not values to choose from.
@@ -61,9 +61,8 @@ _MAX_OWN_CHARS = 100
 def count(
     connection: Connection, names: Sequence[str], ids: Sequence[int], most: int = MAX_VALUES
 ) -> dict[str, list[Count]]:
-    """Return the `most` frequent values of each field, and in how many of the documents they are; copies count once. A
-    document with a tag also counts for the tags above it, one in a folder for the folders above it. Raises
-    InvalidParams."""
+    """Return the `most` frequent values of each field, with the number of documents; copies count once. A document also
+    counts for the parents of its tags and of its folder. Raises InvalidParams."""
     sources = {name: _source(connection, name.lower()) for name in names if name != OWN}
     copied = representatives(connection, ids)
     different = [id_ for id_ in ids if id_ not in copied]
@@ -76,7 +75,7 @@ def is_own(connection: Connection, name: str) -> bool:
 
 
 def _is_listed(name: str) -> bool:
-    """Tell whether OWN stands for a field, too."""
+    """Return whether OWN includes this field."""
     return name not in registry.BY_NAME or registry.BY_NAME[name].is_own
 
 
@@ -134,7 +133,7 @@ def _counted(connection: Connection, ids: Collection[int], values: _Values) -> l
 
 
 def _own(connection: Connection, ids: Collection[int], most: int) -> dict[str, list[Count]]:
-    """Return those of the fields of the documents' own metadata: first those whose values occur again and again."""
+    """Return the counts for the fields of the documents' own metadata. Fields with repeated values come first."""
     own: dict[str, list[tuple[str, str, int]]] = {}
     for name, value, n in _own_counts(connection, ids):
         if _is_listed(name):
@@ -180,14 +179,14 @@ def _stated(names: list[str]) -> _Values:
 
 
 def ordered(connection: Connection, ranked: Sequence[RankedDocument], sort: str) -> list[RankedDocument]:
-    """Return the documents by a field, ascending; with a minus before its name, descending; `newest` and `oldest` by
-    date. Those with all words of the query stay before the others, and those without the field come last. Raises
-    InvalidParams."""
+    """Sort the documents by a field, ascending; with a minus before its name, descending; `newest` and `oldest` by
+    date. Documents with all words of the query stay before the others, and documents without the field come last.
+    Raises InvalidParams."""
     sort = _BY_AGE.get(sort.lower(), sort)
     name, is_descending = sort.removeprefix("-").lower(), sort.startswith("-")
     keys = _keys(connection, [each.id for each in ranked], *_expression(connection, name))
     there = [each for each in ranked if each.id in keys]
-    # The sort is stable, so the better of two equals stays first.
+    # The sort is stable: among equals, the better document stays first.
     there.sort(key=lambda each: keys[each.id], reverse=is_descending)
     found = there + [each for each in ranked if each.id not in keys]
     return sorted(found, key=lambda each: -each.components.get("every_word", 1.0))
@@ -219,7 +218,7 @@ def _advice(name: str, offered: Sequence[str], more: Sequence[str]) -> str:
 
 
 def _key(value: object) -> Key:
-    """Return a key that puts numbers, including those written as texts, before texts."""
+    """Return a key that sorts numbers, including numbers in texts, before texts."""
     if isinstance(value, int | float):
         return (float(value), "")
     text = str(value)
@@ -229,7 +228,7 @@ def _key(value: object) -> Key:
 
 
 class DocumentValues(NamedTuple):
-    """`values`: those that the document has, by the names of the columns."""
+    """`values`: the document's values, by column."""
 
     docid: str
     uri: str

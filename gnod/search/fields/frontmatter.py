@@ -1,7 +1,7 @@
 """The fields of the documents' own metadata, such as `status` and `due` in the frontmatter.
 
-Values are equal as they are written, so that `1.1` is not `1.10`; `true` and `false` by their meaning; a year or a
-month includes all of it. Ranges compare numbers and dates. Of a list, one element is enough.
+Values are equal if they are written alike, so `1.1` is not `1.10`. But all spellings of `true` and `false` match, and a
+year or a month includes all its dates. Ranges compare numbers and dates. In a list, one matching element is enough.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gnod.search.fields.conditions import (
 from gnod.store.connection import Connection, until_changed
 from gnod.store.tables.filters import Condition
 
-# The maximum number of spellings of one name, in upper and lower case.
+# The maximum number of spellings of one name, which differ in case.
 _MAX_SPELLINGS = 4
 _NUMBER = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,9})?", re.ASCII)
 _DATE = re.compile(r"\d{4}(?:-\d\d(?:-\d\d(?:[T ][\d:]+)?)?)?", re.ASCII)
@@ -37,12 +37,12 @@ _SAME = {truth: str(tuple(word for word, each in _TRUTH.items() if each == truth
 _DATE_VALUE = "replace(j.value, ' ', 'T')"
 _IS_DATE = "j.type = 'text' AND j.value GLOB '[0-9][0-9][0-9][0-9]-[0-9][0-9]*'"
 _VALUE = "CASE WHEN j.type IN ('true', 'false') THEN j.type WHEN j.type NOT IN ('array', 'object') THEN j.value END"
-# The tables of all fields (`f.key`), to be joined, and the SQL expression of a value.
+# The tables of all fields (`f.key`) to join, and the SQL expression of a value.
 ALL_FIELDS = (
     "JOIN json_each(d.metadata) f ON instr(f.key, '\"') = 0 JOIN json_each(d.metadata, '$.\"' || f.key || '\"') j",
     _VALUE,
 )
-# A number that is written as a text also counts: `year: "2024"`.
+# A text with a number also counts as a number: `year: "2024"`.
 _AS_NUMBER = (
     "CASE WHEN j.type IN ('integer', 'real') THEN j.value"
     " WHEN j.type = 'text' AND j.value GLOB '[0-9]*' AND j.value NOT GLOB '*[^0-9.]*' THEN CAST(j.value AS REAL) END"
@@ -50,7 +50,7 @@ _AS_NUMBER = (
 
 
 def condition(names: list[str], value: FieldValue) -> Condition:
-    """Return the condition that a field, in one of its spellings, has this value. A link is the name in it."""
+    """Return the condition that a field, in one of its spellings, has this value. A link has the value of its name."""
     if value.text.startswith("[[") and value.text.endswith("]]"):
         value = value._replace(text=value.text[2:-2])
     test = _comparison(limits) if (limits := bounds(value)) else _equality(value)
@@ -62,13 +62,13 @@ def has(names: list[str]) -> Condition:
 
 
 def first_value(names: list[str]) -> tuple[str, tuple[object, ...]]:
-    """Return the SQL expression of a field's value, of a list its first; and what it is bound to."""
+    """Return the SQL expression of a field's value, or of the first one in a list; and its parameters."""
     tables, value, bound = all_values(names)
     return f"(SELECT {value} FROM {tables.removeprefix('JOIN ')} LIMIT 1)", bound
 
 
 def all_values(names: list[str]) -> tuple[str, str, tuple[object, ...]]:
-    """Return a table of a field's values, to be joined; the SQL expression of one, and what they are bound to."""
+    """Return the tables of a field's values to join, the SQL expression of a value, and the parameters."""
     tables = "JOIN json_each(?) spelling JOIN json_each(d.metadata, spelling.value) j"
     return tables, _VALUE, (msgspec.json.encode([path_of(name) for name in names]).decode(),)
 
@@ -78,7 +78,7 @@ def is_number(text: str) -> bool:
 
 
 def path_of(name: str) -> str:
-    """Return where a field is in the metadata, as a path of SQLite."""
+    """Return the SQLite path of a field in the metadata."""
     return f'$."{name}"'
 
 
@@ -103,7 +103,8 @@ def _equality(value: FieldValue) -> Condition:
 
 
 def _is_written_as_number(text: str) -> bool:
-    """Tell whether a number in the metadata can be this one: those that are written otherwise are texts there."""
+    """Return whether a number in the metadata can have this spelling. Numbers in other spellings are stored as
+    texts."""
     return _NUMBER.fullmatch(text) is not None and text in (str(int(float(text))), str(float(text)))
 
 
@@ -124,7 +125,7 @@ def _comparison(limits: Bounds) -> Condition:
 
 
 def _within(limits: Bounds, compared: Callable[[str], tuple[str, object]]) -> Condition:
-    """`compared` returns, for a limit, what is compared with what."""
+    """`compared`: returns for a limit the SQL expression and the value to compare it with."""
     parts: list[str] = []
     values: list[object] = []
     low, high = (">=" if limits.includes_low else ">"), ("<=" if limits.includes_high else "<")
@@ -145,7 +146,7 @@ def _is_before(high: object, low: object) -> bool:
 
 
 def _date_and_bound(text: str) -> tuple[str, object]:
-    """Compare as many characters as the limit has: so `<=2024` includes all days of the year."""
+    """Compare as many characters as the limit has, so that `<=2024` includes all days of the year."""
     if _RELATIVE_DATE.fullmatch(text):
         text = datetime.fromtimestamp(moments(text)[0]).date().isoformat()
     return f"substr({_DATE_VALUE}, 1, {len(text)})", text.replace(" ", "T").upper()

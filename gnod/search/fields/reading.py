@@ -1,8 +1,8 @@
-"""Read a query with fields, once: its text, the conditions of its fields, and what to tell the user about them.
+"""Read a query with fields: its text, the conditions of its fields, and hints for the user.
 
-Fields are written `name:value`, `name:"two words"`, `name:a,b`, `-name:value`. A colon is text unless a known name is
-before it and a value is directly behind it. So `note: this`, `12:30`, `std::vec`, `http://…`, `C:\\x`, `lex:` and what
-stands in quotes stay text.
+Fields are written `name:value`, `name:"two words"`, `name:a,b`, `-name:value`. A colon is text unless it has a known
+name before it and a value directly after it. So `note: this`, `12:30`, `std::vec`, `http://…`, `C:\\x`, `lex:` and
+quoted text stay text.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Spellings = Mapping[str, list[str]]
 
 
 class FieldClause(NamedTuple):
-    """`name` in lower case; `value` as written, with its quotes and commas."""
+    """`name`: in lower case. `value`: as written, with its quotes and commas."""
 
     name: str
     value: str
@@ -50,7 +50,7 @@ class FieldClause(NamedTuple):
 
 
 class Separated(NamedTuple):
-    """`text`: the rest; unchanged if there are no fields. `unknown`: tokens that look like a field but have an unknown
+    """`text`: the rest; unchanged if there are no fields. `unknown`: tokens that look like fields but have an unknown
     name."""
 
     text: str
@@ -59,9 +59,9 @@ class Separated(NamedTuple):
 
 
 class FieldedQuery(NamedTuple):
-    """`text`: the query without its fields. `terms`: their words, to mark in passages. `hints`: what looks like a
-    field and is searched as text. `fields`: as written; `own`: those that only the documents' metadata makes fields.
-    `symbols`: what definitions are searched for. `speakers`: whose messages are."""
+    """`text`: the query without its fields. `terms`: the words of the fields, to mark in passages. `hints`: messages
+    about text that looks like a field. `fields`: as written; `own`: those that only documents' metadata defines.
+    `symbols`: the definitions to search for. `speakers`: search only their messages."""
 
     text: str
     conditions: tuple[Condition, ...] = ()
@@ -74,7 +74,7 @@ class FieldedQuery(NamedTuple):
 
     @property
     def is_filter_only(self) -> bool:
-        """Tell whether there are fields, and no word to rank by."""
+        """Return whether the query has fields, but no words to rank by."""
         try:
             return bool(self.conditions) and all(clause.is_negated for clause in self.clauses)
         except QuerySyntaxError:
@@ -86,7 +86,8 @@ class FieldedQuery(NamedTuple):
         return clauses_of(self.text)
 
     def hints_for(self, count: int) -> list[str]:
-        """Return the hints for this number of results: there may be none because ordinary text was read as a field."""
+        """Return the hints for this number of results. A search may have no results because it read ordinary text as a
+        field."""
         plain = [shown for shown in self.own if '"' not in shown and not count]
         return [
             *self.hints,
@@ -103,7 +104,7 @@ class FieldedQuery(NamedTuple):
 async def read_in(
     read_from: Read, text: str, saved: Mapping[str, str] = _NOTHING_SAVED, *, is_plain: bool = False
 ) -> FieldedQuery:
-    """Do as `read`, but ask the index only for a query that may have fields. `saved`: the saved queries by name."""
+    """Do as `read`, but read the index only if the query may have fields. `saved`: the saved queries by name."""
     whole = expanded(text, saved)
     found = FieldedQuery(whole)
     if names(whole):
@@ -112,14 +113,14 @@ async def read_in(
 
 
 def expanded(text: str, saved: Mapping[str, str]) -> str:
-    """Put the saved query in the place of the `@name` at the beginning. Any other word with such a sign is text."""
+    """Replace `@name` at the beginning by the saved query. Other words with this sign are text."""
     match = _SAVED.match(text)
     return f"{saved[match[1]]} {match[2]}".strip() if match and match[1] in saved else text
 
 
 def read(connection: Connection, text: str, *, is_plain: bool = False) -> FieldedQuery:
-    """Take the fields out of a query. In a structured query, only `lex:` lines have fields. `is_plain`: the query is
-    not structured. Raises QuerySyntaxError.
+    """Separate the fields of a query from its text. In a structured query, only `lex:` lines have fields. `is_plain`:
+    the query is not structured. Raises QuerySyntaxError.
     """
     if not (named := names(text)):
         return FieldedQuery(text)
@@ -142,7 +143,7 @@ def read(connection: Connection, text: str, *, is_plain: bool = False) -> Fielde
 
 
 def chosen(connection: Connection, fields: Mapping[str, Sequence[str]]) -> dict[str, Condition]:
-    """Return for each field the condition that it has one of the values, as facets return them."""
+    """Return for each field the condition that it has one of the values. `fields`: values as facets return them."""
     spellings = frontmatter.spellings(connection)
     return {
         name: either([_chosen(connection, name, FieldValue(text, is_quoted=True), spellings) for text in texts])
@@ -254,7 +255,8 @@ def _nearest(name: str, spellings: Spellings) -> str | None:
 
 
 def separate(text: str, is_known: Callable[[str], bool], stays: Callable[[str], bool] = lambda _: False) -> Separated:
-    """Take the fields out of a text. The values of those whose name `stays` also remain words of the text."""
+    """Separate the fields of a text from the rest. If the name of a field `stays`, its values also remain in the
+    text."""
     clauses: list[FieldClause] = []
     unknown: list[FieldClause] = []
     rest, at = [], 0
@@ -270,12 +272,12 @@ def separate(text: str, is_known: Callable[[str], bool], stays: Callable[[str], 
 
 
 def names(text: str) -> set[str]:
-    """Return the words before a colon that are names if they are known."""
+    """Return the words before a colon, which may be names of fields."""
     return {clause.name for _, clause in _clauses(text)}
 
 
 def values(text: str) -> list[FieldValue]:
-    """Split at the commas outside of quotes.
+    """Split at commas outside quotes.
 
     >>> values('a,"b, c"')
     [FieldValue(text='a', is_quoted=False), FieldValue(text='b, c', is_quoted=True)]

@@ -1,4 +1,4 @@
-"""The built-in fields, one entry each. Fields of the documents' own metadata are in `frontmatter`."""
+"""The built-in fields. Fields of the documents' own metadata are in `frontmatter`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ from gnod.store.tables.filters import Condition
 
 
 class Field(NamedTuple):
-    """`condition`: of one value. `is_words`: the values are also words of the query, so that they affect the ranking.
-    `present`: the SQL condition that a document has the field; None: every document has it. `order`: the SQL expression
-    that results are sorted by, `counted`: that of facets, or of the path that their values are parts of; None: not
-    offered. `stated`: facets count what the documents state under these names, in lists one by one."""
+    """`condition`: makes the condition for one value. `is_words`: the values are also words of the query, so they
+    affect the ranking. `present`: the SQL condition that a document has the field; None: every document has it.
+    `order`: the SQL expression for sorting. `counted`: the SQL expression for facets, or of the path that their values
+    are parts of; None: no facets. `stated`: facets count the metadata values under these names, each list element by
+    itself."""
 
     name: str
     help: str
@@ -51,7 +52,7 @@ class Field(NamedTuple):
 
     @property
     def is_own(self) -> bool:
-        """Tell whether facets list it with the fields of the documents' own metadata: it has no column."""
+        """Return whether facets list it with the fields of the documents' own metadata, because it has no column."""
         return bool(self.stated) and self.order is None
 
 
@@ -75,7 +76,7 @@ def _tag(_: Connection, value: FieldValue) -> Condition:
 
 
 def _type(_: Connection, value: FieldValue) -> Condition:
-    """Compare one of several types: the column has commas between them."""
+    """Compare one type of a document. The column has several types with commas between them."""
     compared, wanted = folded("', ' || d.doc_type || ','", value.text)
     if is_pattern(value):
         return Condition(f"{compared} GLOB ?", (f"*, {glob(wanted)},*",))
@@ -93,7 +94,7 @@ _used = words_in("body")
 
 
 def _documents(connection: Connection, value: FieldValue) -> list[int]:
-    """Return the documents that a reference or a name means."""
+    """Return the documents with this reference or name."""
     try:
         return [references.resolve(connection, value.text, propose=False).document.id]
     except GnoError:
@@ -156,7 +157,7 @@ def _stated(field: Field, expression: str, *names: str) -> Field:
 
 
 def _column(field: Field, expression: str) -> Field:
-    """Return the field of a text that a document has once, or not at all."""
+    """Return the field for a text column that may be empty."""
     return field._replace(present=f"{expression} <> ''", order=f"lower({expression})", counted=expression)
 
 
@@ -168,14 +169,14 @@ FIELDS = (
     Field("title", "words of the title", 'title:"release notes"', words_in("title"), is_words=True, order="d.title"),
     Field(
         "path",
-        "words of the path; with `*` the path or its end, with `/` its beginning",
+        "words of the path; with `*` the whole path or its end, with `/` its beginning",
         "path:*.md",
         _path,
         order="d.path",
     ),
     Field(
         "symbol",
-        "a function, class or method of source code by its name: where it is defined, then where it is used",
+        "a function, class or method of source code, by name: definitions first, then uses",
         "symbol:backoff",
         _symbol,
         is_words=True,
@@ -205,10 +206,10 @@ FIELDS = (
         present="EXISTS (SELECT 1 FROM tags WHERE document_id = d.id)",
     ),
     _stated(Field("type", "`type` in the frontmatter", "type:note", _type), "d.doc_type", "type"),
-    _stated(Field("author", "a part of the author", "author:ada", _author), "d.author", "author", "authors"),
+    _stated(Field("author", "part of the author's name", "author:ada", _author), "d.author", "author", "authors"),
     Field(
         "from",
-        "a part of the name of the author, of a mail's sender, or of a speaker, whose messages are then shown",
+        "part of the name of an author, mail sender or speaker; passages are from the speaker's messages",
         "from:mara",
         _from,
         present="(d.author <> '' OR d.metadata ->> '$.from' <> '')",
@@ -216,7 +217,7 @@ FIELDS = (
     ),
     Field(
         "role",
-        "in conversations with agents: the words are in a message of the `user`, or of the `assistant`",
+        "in conversations with agents: the words must be in a message of the `user` or the `assistant`",
         "role:user",
         _role,
         present="d.metadata ->> '$.role' <> ''",
@@ -224,7 +225,7 @@ FIELDS = (
     ),
     Field(
         "in",
-        "a part of the project, channel or chat of a conversation",
+        "part of the name of a conversation's project, channel or chat",
         "in:harbour",
         _part_of_stated("in"),
         present="d.metadata ->> '$.in' <> ''",
@@ -243,7 +244,7 @@ FIELDS = (
     Field("folder", "in a folder or below it, with its collection", "folder:notes/2026", _folder, counted=_ADDRESS),
     _column(Field("collection", "the collection", "collection:notes", _collection), _COLLECTION),
     Field("before", "dated before a day, a month, a year or an age", "before:2026-06", before("d.dated")),
-    Field("after", "dated at it or later", "after:30d", after("d.dated"), ("since",)),
+    Field("after", "dated on or after it", "after:30d", after("d.dated"), ("since",)),
     Field(
         "date",
         "dated in a day, a month, a year or a range",
@@ -252,12 +253,18 @@ FIELDS = (
         order="d.dated",
         counted="strftime('%Y', d.dated, 'unixepoch', 'localtime')",
     ),
-    Field("modified", "as `date:`, by the time of the file", "modified:>7d", date_of(_MODIFIED), order="d.mtime_ns"),
+    Field(
+        "modified",
+        "like `date:`, but by the file's modification time",
+        "modified:>7d",
+        date_of(_MODIFIED),
+        order="d.mtime_ns",
+    ),
     Field("size", "the size of the file", "size:>10k", number_of("d.size"), order="d.size"),
 )
 
 BY_NAME = {name: field for field in FIELDS for name in (field.name, *field.aliases)}
-# Names that mean a built-in field where no document has a field of that name.
+# Other names of built-in fields, used if no document has a field of that name.
 STAND_INS = {"year": "date"}
 
 

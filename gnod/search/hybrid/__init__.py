@@ -1,5 +1,4 @@
-"""The hybrid query: `stages` asks both retrievers, fuses, expands and reranks, within `budget`.
+"""The hybrid query: `stages` runs both retrievers, fuses, expands and reranks, within `budget`.
 
-How one retriever ranks is in `gnod.search.keyword` and `gnod.search.meaning`, how two become one in
-`gnod.search.ranking`.
+The retrievers are in `gnod.search.keyword` and `gnod.search.meaning`, the fusion in `gnod.search.ranking`.
 """

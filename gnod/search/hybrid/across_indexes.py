@@ -1,9 +1,9 @@
-"""One search over the local index and other sources: what it asks of them, and how their answers become one.
+"""Search the local index and other sources together: send requests to the sources, and merge their answers.
 
-A source finds candidates in a collection that another program keeps, and has them in an index beside that of the reader
-(gnod.store.connection). All are scored with the weights that terms have in all of them together, so scores can be
-compared; what is said of the scores of all documents are sums, which can be added (docs/adr/0057-shared-ranking.md).
-Fusion then runs once. Must not depend on any source.
+A source finds candidates in a collection that another program keeps, and stores them in an index beside the reader's
+index (gnod.store.connection). All indexes score with the term weights of all documents together, so scores can be
+compared. The statistics of all scores are sums, which can be added (docs/adr/0057-shared-ranking.md). Fusion then runs
+once. Must not depend on any source.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ T = TypeVar("T")
 
 
 class Meant(NamedTuple):
-    """The vector results of a source: those of each row, and for each keyword query the scores of documents that only
-    the vectors found."""
+    """The vector results of a source: the survey of each row, and for each keyword query the scores of documents that
+    only vectors found."""
 
     surveys: Sequence[SurveyedVectors]
     words: Sequence[Mapping[int, float]]
 
 
 class Source(Protocol):
-    """A collection in another index, for one request. Once it fails, or takes too long, it says nothing more: None. It
-    applies the request's filters."""
+    """A collection in another index, for one request. It applies the request's filters. After a failure or a timeout,
+    all its answers are None."""
 
     name: str
 
     def has(self, document_id: int) -> bool:
-        """Tell whether a document is in the index of this source."""
+        """Return whether a document is in the index of this source."""
 
     async def count(self, terms: Sequence[Term]) -> PhraseDocumentCounts | None: ...
 
@@ -60,12 +60,12 @@ class Source(Protocol):
         """See `lexical.survey_part`."""
 
     async def meanings(self, rows: Sequence[Mapping[str, Floats]], also: Sequence[set[int]], pool: int) -> Meant | None:
-        """Search rows by model. `also`: for each row, documents whose cosines are returned in any case."""
+        """Search for rows of vectors, by model. `also`: for each row, documents whose cosines are always returned."""
 
 
 class Joined(NamedTuple):
-    """A search over the local index and `sources`. `read` sees the documents of both; `notes`: what was left out.
-    `behind`: changes that the sources do not have yet."""
+    """A search over the local index and `sources`. `read` sees the documents of both. `notes`: what was left out, and
+    why. `behind`: the number of changes that the sources do not have yet."""
 
     read: Read
     sources: Sequence[Source] = ()
@@ -86,33 +86,33 @@ class SourceReader(Protocol):
 
     @property
     def documents(self) -> int:
-        """Return how many there are."""
+        """Return the number of documents."""
 
     async def get(self, reference: str, work: Callable[[Connection], T]) -> T:
-        """Read a document, as it is now. Raises Unreachable and DocumentNotFound."""
+        """Read the current version of a document. Raises Unreachable and DocumentNotFound."""
 
     async def listed(self, prefix: str, limit: int) -> list[Listed]:
-        """Return the first documents whose path begins so, in order. Raises Unreachable."""
+        """Return the first documents, in order, whose path begins with `prefix`. Raises Unreachable."""
 
 
 class Sources(Protocol):
     """All sources of the daemon."""
 
     def searching(self, read: Read, filters: Filters) -> AbstractAsyncContextManager[Joined]:
-        """Return what a search with these filters is over. `read` is that of its snapshot."""
+        """Return the indexes for a search with these filters. `read` reads the search's snapshot."""
 
     def concerns(self, filters: Filters) -> bool:
-        """Tell whether a search with these filters is over a source."""
+        """Return whether a search with these filters needs a source."""
 
     def of(self, name: str) -> SourceReader | None:
         """Return the source with this name."""
 
     def find(self, reference: str) -> SourceReader | None:
-        """Return the source that a reference to a document is in."""
+        """Return the source of a reference to a document."""
 
 
 class NoSources:
-    """The index alone."""
+    """The local index without other sources."""
 
     @asynccontextmanager
     async def searching(self, read: Read, _filters: Filters) -> AsyncIterator[Joined]:
@@ -129,7 +129,7 @@ class NoSources:
 
 
 class TermWeights(NamedTuple):
-    """The terms of a query with their weights in all indexes; `here`: how often they occur in the local one."""
+    """The terms of a query with their weights in all indexes. `here`: their counts in the local index."""
 
     terms: Sequence[Weighed]
     here: PhraseDocumentCounts
@@ -143,7 +143,7 @@ class TermWeights(NamedTuple):
 
 
 async def is_known(read: Read, sources: Sequence[Source], words: str) -> bool:
-    """Tell whether a source has one of the words."""
+    """Return whether any source has one of the words."""
     clauses = parse_text(words)
     wanted = await read(lambda c: lexical.expression_of(c, clauses))
     terms = wanted.terms()
@@ -217,7 +217,7 @@ async def retrieve(
     language: str | None = None,
     readability: ReadabilityOf = lambda _: None,
 ) -> Retrieved:
-    """As `retrieval.retrieve`, over all indexes."""
+    """Do as `retrieval.retrieve`, over all indexes."""
     rows = [vectors.row(number) for number in range(len(vector_lines))] if vectors else []
     first = retrieval.first_by_words(words)
     here = read(lambda connection: retrieval.survey_meanings(connection, local, words, vector_lines, vectors, filters))
@@ -234,13 +234,13 @@ async def retrieve(
 
 
 def _own(source: Source, first: set[int], lines: Sequence[QueryLine]) -> list[set[int]]:
-    """Return what the words of the query found in a source, for its original lines."""
+    """Return for each line the documents that keywords found in a source; none for lines that are not original."""
     own = {id_ for id_ in first if source.has(id_)}
     return [own if line.is_original else set() for line in lines]
 
 
 def _built(connection: Connection, line: QueryLine) -> list[Expression]:
-    """Return the expression of a line; nothing for a variant without words."""
+    """Return the expression of a line; an empty list for a variant without words."""
     try:
         return [lexical.expression_in(connection, line.clauses, is_joint=True)]
     except QuerySyntaxError:
@@ -268,7 +268,7 @@ async def _weigh(read: Read, sources: Sequence[Source], terms: Sequence[Term]) -
 
 
 def _together(surveys: Sequence[SurveyedVectors]) -> SurveyedVectors:
-    """Return what all indexes found for one row, with the prominence of the best among the documents of all."""
+    """Merge the results of all indexes for one row, with the prominence of the best among all documents."""
     ranked = [each for survey in surveys for each in survey.ranked]
     ranked = vector_search.best(ranked, len(ranked), 0.0)
     prominences, spreads = [], {}

@@ -1,8 +1,7 @@
-"""What a query asks of models, and may spend on them: its budget, the result of each stage, how fast models are on this
-machine, and the vectors of the query.
+"""The work of models in a query: its time budget, the result of each stage, the speed of models on this machine, and
+the vectors of the query.
 
-Embedding begins before it is known whether the words of a query are corrected, since it takes longer than that. Must
-not depend on models.
+Embedding starts before the correction of the query, because it takes longer. Must not depend on models.
 """
 
 from __future__ import annotations
@@ -21,15 +20,15 @@ from gnod.types import UnavailableModel
 
 T = TypeVar("T")
 ReadabilityOf = Callable[[str], Readability | None]
-"""Returns what a model can read, by its address; None: not measured. Called in a thread."""
+"""Returns what the model with this address can read; None: not measured. Called in a thread."""
 
-# The time that the other stages and the reply take.
+# The time for the other stages and the reply.
 MARGIN_S = 0.05
 
-# Do not read less of a document than this, and do not reorder fewer documents: it is not worth it.
+# Do not read less of a document than this, and do not reorder fewer documents: the result would be no better.
 MIN_CHARACTERS = 400
 MIN_DOCUMENTS = 3
-# The share of the time that is planned to be used. The rest is a reserve.
+# Plan to use this share of the time. The rest is a reserve.
 _PLANNED = 0.8
 _LEARNING_RATE = 0.3
 _RECOVERY = 1.1
@@ -41,7 +40,7 @@ _PLAINLY_MORE = 1.5
 
 
 class Stage(NamedTuple):
-    """`why` it did not run, or not to its end."""
+    """`why`: the reason why it did not run, or did not finish."""
 
     name: str
     ran: bool
@@ -51,21 +50,21 @@ class Stage(NamedTuple):
 
 
 def stage(name: str, started: float, details: Mapping[str, object]) -> Stage:
-    """Return a stage that ran from `started`, a reading of `time.perf_counter`, until now."""
+    """Return a stage that ran from `started`, a value of `time.perf_counter`, until now."""
     return Stage(name, True, milliseconds_since(started), None, dict(details))
 
 
 def milliseconds_since(started: float) -> float:
-    """Return the time since `started`, a reading of `time.perf_counter`."""
+    """Return the time since `started`, a value of `time.perf_counter`."""
     return round((time.perf_counter() - started) * 1000, 3)
 
 
 class StageSkipped(Exception):
-    """A stage is left out, for this reason."""
+    """A stage is left out. The message is the reason."""
 
 
 class TimeBudget:
-    """`stages`: in the order in which they ended. `left_out`: why model servers were not asked, or failed."""
+    """`stages`: in the order of their ends. `left_out`: why model servers were not used, or failed."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
@@ -79,11 +78,11 @@ class TimeBudget:
     def note(
         self, name: str, started: float, details: dict[str, object], *, why: str | None = None, ran: bool = True
     ) -> None:
-        """Record the result of a stage that began at `started`, a reading of `time.perf_counter`."""
+        """Record the result of a stage that started at `started`, a value of `time.perf_counter`."""
         self.stages.append(Stage(name, ran, milliseconds_since(started), why, details))
 
     async def within(self, model: str, work: Awaitable[T], limit_s: float | None = None) -> T:
-        """Wait for a model until the limit, or as long as there is time. Raises Skipped with the reason."""
+        """Wait for a model up to `limit_s`; None: for the rest of the budget. Raises StageSkipped with the reason."""
         try:
             async with asyncio.timeout(max(self.left_s(), 0.0) if limit_s is None else limit_s):
                 return await work
@@ -98,15 +97,15 @@ class TimeBudget:
 
 
 class RerankPlan(NamedTuple):
-    """How many documents are read, and the maximum number of characters of each."""
+    """The number of documents to read, and the maximum number of characters of each."""
 
     documents: int
     characters: int
 
 
 class ThroughputEstimate:
-    """How many characters per second a reranker reads on this machine: measured when it is loaded, later learned from
-    its work. `window_characters`: of query and document together."""
+    """The characters per second that a reranker reads on this machine: measured when it is loaded, and then updated
+    from its work. `window_characters`: the maximum for query and document together."""
 
     def __init__(self) -> None:
         self.is_known = False
@@ -114,18 +113,19 @@ class ThroughputEstimate:
         self.window_characters = 0
 
     def begin(self, characters_per_s: float, window_characters: int) -> None:
-        """Take what was measured."""
+        """Set the measured values."""
         self.is_known = True
         self.characters_per_s = characters_per_s
         self.window_characters = window_characters
 
     def learn(self, characters: int, took_s: float) -> None:
-        """`characters`: 0 when nothing was read in that time."""
+        """Update the estimate. `characters`: 0 if nothing was read in that time."""
         if took_s > 0:
             self.characters_per_s += _LEARNING_RATE * (characters / took_s - self.characters_per_s)
 
     def plan(self, documents: int, query: str, limit_s: float) -> RerankPlan | None:
-        """Return what can be read in the time: shorter passages first, then fewer documents. None: too little."""
+        """Return a plan that fits the time. It first shortens the passages, then reads fewer documents. None: too
+        little fits."""
         enough = min(documents, MIN_DOCUMENTS)
         frame = len(query) + FRAME_CHARACTERS
         readable = self.characters_per_s * limit_s * _PLANNED
@@ -136,14 +136,15 @@ class ThroughputEstimate:
             documents = min(documents, int(readable / (characters + frame)))
         if documents >= enough and characters > 0:
             return RerankPlan(documents, characters)
-        # A reranker that reads nothing learns nothing: without this, one busy minute would stop reranking forever.
+        # Without reading, the estimate is not updated. Without this recovery, one busy minute would stop reranking
+        # forever.
         self.characters_per_s *= _RECOVERY
         return None
 
 
 class Backoff:
-    """Skips a model that timed out for one query, then two, four, …: it would use up its share of the budget each time.
-    A query that grants plainly more time is not refused."""
+    """Skips a model that timed out, first for one query, then for two, four, …: it would use up its share of the budget
+    each time. Queries with much more time are not skipped."""
 
     def __init__(self) -> None:
         self._misses = 0
@@ -151,7 +152,7 @@ class Backoff:
         self._enough_s = 0.0
 
     def skips(self, limit_s: float) -> bool:
-        """Tell whether this query does without the model. Counts the query."""
+        """Return whether this query skips the model. Counts the query."""
         if self._skips == 0 or limit_s >= self._enough_s:
             return False
         self._skips -= 1
@@ -164,38 +165,38 @@ class Backoff:
 
 
 class Embed(Protocol):
-    """Returns the vectors of queries, and below them those of passages, by each model that answers for a collection of
-    the filters. Raises GnoError."""
+    """Returns the vectors of queries, followed by those of passages, from each model that serves a collection of the
+    filters. Raises GnoError."""
 
     def __call__(self, queries: Sequence[str], passages: Sequence[str]) -> Awaitable[QueryVectors]: ...
 
 
 @asynccontextmanager
 async def ahead(embed: Embed, queries: Sequence[str], passages: Sequence[str]) -> AsyncIterator[Embed]:
-    """Begin to embed texts that will probably be asked for. Yields what returns their vectors, or those of other texts
-    if it is asked for these, and raises what `embed` raises."""
+    """Start to embed texts that will probably be needed. Yields a function that returns the vectors, and embeds other
+    texts if called with them. It raises the errors of `embed`."""
     if not queries and not passages:
         yield embed
         return
-    begun = asyncio.ensure_future(embed(queries, passages))
-    # Retrieve the exception, because the caller may never ask for the vectors.
-    begun.add_done_callback(lambda task: task.cancelled() or task.exception())
+    embedding = asyncio.ensure_future(embed(queries, passages))
+    # Retrieve the exception, because the caller may never request the vectors.
+    embedding.add_done_callback(lambda task: task.cancelled() or task.exception())
     expected = [*queries], [*passages]
-    await asyncio.sleep(0)  # send them before the other work begins
+    await asyncio.sleep(0)  # send them before the other work starts
 
     async def embedded(queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
-        if begun.cancelled() or ([*queries], [*passages]) != expected:
+        if embedding.cancelled() or ([*queries], [*passages]) != expected:
             return await embed(queries, passages)
-        return await begun
+        return await embedding
 
     try:
         yield embedded
     finally:
-        begun.cancel()
+        embedding.cancel()
 
 
 def vector_lines(lines: Sequence[QueryLine]) -> list[QueryLine]:
-    """Return the lines that have a vector, in the order of the vectors: questions, then passages."""
+    """Return the lines that have a vector, in the order of the vectors: first queries, then passages."""
     return sorted((line for line in lines if not line.is_lexical), key=lambda line: line.subquery.kind == "hyde")
 
 
@@ -212,7 +213,8 @@ async def embed_lines(
     budget: TimeBudget,
     stage: str,
 ) -> QueryVectors | None:
-    """Return the vectors of the lines that have one; None, which the budget notes, if there are none."""
+    """Return the vectors of the lines that have one. If the model cannot be used, note the reason in the budget and
+    return None."""
     queries, passages = embedded_texts(lines)
     if not queries and not passages:
         return None
@@ -231,7 +233,7 @@ async def embed_lines(
 
 
 async def _readable(vectors: QueryVectors, text: str, readability: ReadabilityOf) -> QueryVectors:
-    """Leave out the models that cannot read the script of the query. Raises Skipped when none is left."""
+    """Leave out the models that cannot read the script of the query. Raises StageSkipped if no model is left."""
     script = script_of(text)
     if is_read_by_every_model(None, script):
         return vectors

@@ -1,4 +1,4 @@
-"""The searches that a model adds to a query, if it needs them and there is time."""
+"""Query expansion: the searches that a model adds to a query, if the query needs them and there is time."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from gnod.search.hybrid.budget import Backoff, StageSkipped, TimeBudget
 from gnod.search.keyword.lexical import LexicalSurvey
 from gnod.search.query.parsing import ParsedQuery, QueryLine, variant_lines
 
-# Reading the cache and detecting the language of a query take this long the first time.
+# The first read of the cache and the first language detection take this long.
 _AROUND_S = 0.5
-# If the best document by keyword is clearly the best, no expansion is needed. See `is_strong`.
+# A query needs no expansion if its best document by keyword is clearly the best. See `is_strong`.
 STRONG_CENTRE, STRONG_WIDTH = 4.5, 2.8
 STRONG_TOP, STRONG_GAP, STRONG_RANKS = 0.84, 0.14, 5
 
@@ -28,12 +28,13 @@ async def variants(
     kept_s: float,
     on_begin: Callable[[], None],
 ) -> list[QueryLine]:
-    """Return the searches that a model adds; the budget notes them, or why there are none. `surveys`: by keyword, of
-    the query itself. `kept_s`: of the budget, for other stages. `on_begin`: called before the model writes."""
+    """Return the searches that a model adds. Notes them in the budget, or why there are none. `surveys`: the keyword
+    surveys of the query itself. `kept_s`: the time kept for other stages. `on_begin`: called before the model
+    writes."""
     started = time.perf_counter()
     try:
         if query.is_structured:
-            raise StageSkipped("the query itself says what to search")
+            raise StageSkipped("a structured query is not expanded")
         if any(map(is_strong, surveys)):
             raise StageSkipped("skipped_strong: the best document by keyword stands out")
         on_begin()
@@ -56,7 +57,7 @@ async def variants(
 
 
 def is_strong(survey: LexicalSurvey) -> bool:
-    """Tell whether the best document by keyword stands out: by its score after a sigmoid, and its lead."""
+    """Return whether the best document by keyword stands out, by its score after a sigmoid and by its lead."""
     scores = list(survey.scores.values())[:STRONG_RANKS]
     best = [1 / (1 + exp(-(abs(score) - STRONG_CENTRE) / STRONG_WIDTH)) for score in scores]
     return bool(best) and best[0] >= STRONG_TOP and best[0] - (best[1] if len(best) > 1 else 0.0) >= STRONG_GAP
@@ -65,7 +66,7 @@ def is_strong(survey: LexicalSurvey) -> bool:
 async def _expanded(expander: Expander, backoff: Backoff, text: str, budget: TimeBudget, limit_s: float) -> Expansion:
     if limit_s > 0 and backoff.skips(limit_s):
         limit_s = 0.0  # use only the cache
-    # The expander enforces its own limit. This one is for the rest of its work.
+    # The expander enforces its own limit. This limit is for the rest of its work.
     work = expander.expand(text, limit_s=limit_s)
     expansion = await budget.within("the expansion model", work, limit_s + _AROUND_S)
     if limit_s > 0 and not expansion.cached and (expansion.goes_on or not expansion.timed_out):

@@ -1,10 +1,11 @@
-"""A cross-encoder reads the best candidates: what it is shown, within which time, and what its scores change.
+"""Rerank the best candidates with a cross-encoder: choose the texts that it reads, limit the time, and blend its
+scores.
 
-It judges the meaning of a text, and may rank down the one that has the very name that was searched for: `E4711` is any
-code to it. An exact match is a fact, so a text with the words of the query as written keeps a minimum score.
+The model judges the meaning of a text. It may rank down the text that has the exact name in the query: to the model,
+`E4711` is like any other code. So a text with the words of the query as written keeps a minimum score.
 
-A reranking that runs out of time has read the first candidates. It orders those, and the others stay behind them in
-their order: a timeout half way never makes an order worse.
+If the time runs out, only the first candidates have been read. They are reordered, and the others stay behind them in
+their order. So a timeout never makes the order worse.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from gnod.store.connection import Connection, Read
 from gnod.store.tables import documents
 
 CANDIDATES = 20
-# The share of the fused score, up to this rank: the retrievers agree at the first ranks.
+# Pairs of a rank and the share of the fused score up to this rank. The share is larger at the first ranks, because the
+# retrievers agree there.
 SHARES = ((3, 0.75), (10, 0.60))
 SHARE_BELOW = 0.40
 # The minimum score of a text that contains all words of the query as written.
@@ -48,8 +50,8 @@ _UNREAD: dict[str, float] = {}
 
 
 class Reranked(NamedTuple):
-    """`scores` of the first candidates, in their order, in [0, 1]. `plan`: what should be read; None if nothing.
-    `reason`: why some or all scores are missing."""
+    """`scores`: of the first candidates, in their order, in [0, 1]. `plan`: the planned reading; None if there is no
+    time. `reason`: why some or all scores are missing."""
 
     scores: list[float]
     tokens: int
@@ -67,8 +69,8 @@ async def rerank_within_budget(
     limit_s: float,
     noun: str,
 ) -> Reranked:
-    """Score as many of `count` texts as the time allows. `texts` returns the first ones, as planned; `noun` names them
-    in the reason. Raises what `Reranker.score` raises."""
+    """Score as many of `count` texts as the time allows. `texts` returns the first texts for a plan. `noun` names them
+    in the reason. Raises the errors of `Reranker.score`."""
     started = time.monotonic()
     if not throughput.is_known and limit_s > 0:
         speed = await reranker.measure(limit_s=limit_s)
@@ -102,9 +104,9 @@ async def rerank(
     candidates: int,
     floor: bool,
 ) -> Fusion:
-    """Return the documents in the order that the reranker's scores of the first candidates give. Documents behind them
-    follow in their order, and all if nothing was read; the budget notes why. `floor`: a text with the query's own words
-    keeps a minimum score."""
+    """Reorder the first candidates by the reranker's scores. The other documents follow in their order. If nothing was
+    read, the order does not change, and the budget notes why. `floor`: a text with the query's own words keeps a
+    minimum score."""
     started = time.perf_counter()
     first, matched = fusion.ranked[:candidates], list[float]()
 
@@ -148,15 +150,15 @@ def _reordered(fusion: Fusion, scores: Sequence[float], matched: Sequence[float]
         each._replace(score=score, components={**each.components, **more})
         for each, score, more in zip(fusion.ranked, blended, [*added, *[_UNREAD] * behind], strict=True)
     ]
-    # The sort is stable: equals stay in the fused order.
+    # The sort is stable: equal scores keep the fused order.
     return fusion._replace(ranked=sorted(ranked, key=lambda each: -each.score), least=0.0)
 
 
 def blend(fused: Sequence[float], reranked: Sequence[float], least: float = 0.0) -> list[float]:
     """Return a score for each document, in the order given: best fused score first, all in [0, 1].
 
-    `reranked` has the scores of the first of them. Their share grows with the rank; documents behind them stay behind.
-    `least`: as in `Fusion`.
+    `reranked`: the scores of the first documents. Their share grows with the rank. The other documents stay behind
+    them. `least`: as in `Fusion`.
 
     >>> [round(score, 3) for score in blend([1.0, 0.5, 0.4], [0.2, 0.9])]
     [0.8, 0.6, 0.48]
@@ -181,8 +183,8 @@ def excerpt(
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
 ) -> str:
-    """Return the text if it has at most `room` characters, else its passages for the query: around `span`, its best
-    part by vector, and around the best place of the words. Whole lines where possible."""
+    """Return the text if it has at most `room` characters. Otherwise return its passages for the query: around `span`,
+    its best part by vector, and around the best place of the words. Uses whole lines if possible."""
     if len(text) <= room:
         return text
     places = [place for place in (span, best_span(text, query_terms, analyzers)) if place] or [(0, 0)]
@@ -196,7 +198,8 @@ def excerpt(
 def _texts(
     connection: Connection, query: ParsedQuery, chosen: Sequence[RankedDocument], room: int
 ) -> list[tuple[str, float]]:
-    """Return what the reranker reads of each document, and the fraction of the query's words in its whole text."""
+    """Return for each document the text that the reranker reads, and the fraction of the query's words in the whole
+    text."""
     analyzers = lexical.analyzers_of_index(connection)
     query_terms = lexical.query_terms(query.question_terms, analyzers)
     exact = exact_terms(query.exact, analyzers)
@@ -218,8 +221,8 @@ def _share(rank: int) -> float:
 
 
 def _widened(text: str, start: int, end: int, room: int) -> tuple[int, int]:
-    """Return `room` characters around a range, from the start of a line if one is near; of a longer range, its
-    start."""
+    """Return a range of `room` characters around a range, from the start of a line if one is near. A longer range is
+    cut at its end."""
     end = min(end, start + room)
     low = max(0, min(start - (room - (end - start)) // 2, len(text) - room))
     line = text.find("\n", low, start) + 1 if low else 0
@@ -228,8 +231,8 @@ def _widened(text: str, start: int, end: int, room: int) -> tuple[int, int]:
 
 
 def exact_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[str]:
-    """Return what of a query may occur in a text as written: its phrases and its words without function words, folded,
-    each once, without exclusions.
+    """Return the parts of a query that a text may have as written: its phrases, and its words without function words,
+    folded, each once, without exclusions.
 
     >>> exact_terms([Clause("blue green", is_phrase=True), Clause("Node.js")], [Analyzer("en")])
     ['blue green', 'node.js']
@@ -244,8 +247,8 @@ def exact_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> lis
 
 
 def matched_fraction(text: str, terms: Sequence[str]) -> float:
-    """Return the share of the terms that occur in the text, in [0, 1]: as whole words ("how" is not in "show"), in
-    unspaced scripts anywhere. 0 without terms."""
+    """Return the share of the terms that occur in the text, in [0, 1]. Terms must be whole words ("how" is not in
+    "show"), except in unspaced scripts. 0 without terms."""
     if not terms:
         return 0.0
     folded = _folded(text)
@@ -265,8 +268,8 @@ def _occurs(term: str, folded: str) -> bool:
 
 
 def _continues(neighbour: str, edge: str) -> bool:
-    """Tell whether a letter beside the edge of a term makes it part of a longer word. A mark is part of one too: the
-    vowels of Hindi are."""
+    """Return whether a letter beside the edge of a term makes it part of a longer word. A combining mark does too, such
+    as a Hindi vowel."""
     return _is_of_a_word(neighbour) and _is_of_a_word(edge) and not is_unspaced(edge)
 
 

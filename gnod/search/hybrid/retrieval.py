@@ -1,4 +1,4 @@
-"""Ask both retrievers what a query needs, and turn their results into evidence for the fusion.
+"""Run both retrievers for a query, and turn their results into evidence for the fusion.
 
 Runs on one connection, in one snapshot. Must not depend on models, reranking or the wire types.
 """
@@ -28,10 +28,10 @@ from gnod.store.tables import documents, learned_factors
 from gnod.store.tables.filters import Filters
 from gnod.types import FusionMethod
 
-# Each retriever gives this many candidates, whatever the limit, so neither a score nor the end of the list depends on
-# the limit.
+# Each retriever returns this many candidates for any limit, so neither the scores nor the end of the list depend on the
+# limit.
 POOL = 100
-# The keyword score of a document behind this depth is estimated by the mean of all behind it.
+# Documents below this rank are given the mean of their keyword scores.
 LEXICAL_DEPTH = 2000
 
 Surveys = Sequence[tuple[QueryLine, LexicalSurvey]]
@@ -39,9 +39,9 @@ Meanings = Sequence[tuple[QueryLine, SurveyedVectors]]
 
 
 class Retrieved(NamedTuple):
-    """`documents`: the candidates. `trust`: as in `fusion.fuse`. `near`: each document with its best part by vector,
-    which may not be looked up yet (`candidates.placed`). `bm25` and `similarity`: of the original query, unscaled.
-    `named`: as in `fusion.fuse`. `loose`: those that are only loosely similar to the query."""
+    """`documents`: the candidates. `trust`, `named`: as in `fusion.fuse`. `near`: each document with its best part by
+    vector, which may not be looked up yet (`candidates.placed`). `bm25`, `similarity`: of the original query, unscaled.
+    `loose`: documents that are only loosely similar to the query."""
 
     evidence: list[RetrieverResults]
     documents: dict[int, Facts]
@@ -53,7 +53,7 @@ class Retrieved(NamedTuple):
     loose: set[int]
 
     def described(self, fused: RankedDocument, rank: int) -> RankedDocument:
-        """Return a document of the fusion with its best part by vector, and with all that its score is made of."""
+        """Add to a document of the fusion its best part by vector, and all components of its score."""
         known = {"bm25": self.bm25, "similarity": self.similarity}
         raw = {name: values[fused.id] for name, values in known.items() if fused.id in values}
         components = {**raw, **fused.components, "fused": fused.score, "fused_rank": float(rank)}
@@ -66,8 +66,8 @@ class Retrieved(NamedTuple):
 def survey_words(
     connection: Connection, lines: Sequence[QueryLine], filters: Filters
 ) -> list[tuple[QueryLine, LexicalSurvey]]:
-    """Return the keyword scores of each `lex` line. Raises QuerySyntaxError for an original line with nothing to search
-    for; such a variant is left out."""
+    """Return the keyword scores of each `lex` line. Raises QuerySyntaxError for an original line without search words;
+    leaves out variants without them."""
     found = []
     for line in lines:
         if line.is_lexical:
@@ -90,8 +90,8 @@ def retrieve(
     language: str | None = None,
     readability: ReadabilityOf = lambda _: None,
 ) -> Retrieved:
-    """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`; None: no vector search.
-    `language` of the query; None: not known."""
+    """Return the evidence of all lines. `vector_lines`: in the order of the rows of `vectors`. `vectors`: None without
+    vector search. `language`: of the query; None: unknown."""
     meanings = survey_meanings(connection, nearest, words, vector_lines, vectors, filters)
     return gather(connection, words, meanings, vectors, language, readability)
 
@@ -104,7 +104,8 @@ def survey_meanings(
     vectors: QueryVectors | None,
     filters: Filters,
 ) -> Meanings:
-    """Return what each line finds by vector; an original line also says something of what the keywords found."""
+    """Return the vector results of each line. An original line also has the similarities of documents that keywords
+    found."""
     if vectors is None:
         return []
     first = first_by_words(words)
@@ -154,7 +155,7 @@ def gather(
 
 
 def _reader_of(vectors: QueryVectors | None, readability: ReadabilityOf) -> Reader:
-    """Return what the model that answers for a collection can read."""
+    """Return a function for what the model that serves a collection can read."""
     served = vectors.served if vectors else {}
     return lambda collection: readability(served[collection]) if collection in served else None
 
@@ -174,8 +175,8 @@ def loose_documents(
     vectors: QueryVectors,
     readability: ReadabilityOf,
 ) -> set[int]:
-    """Return those of the documents in `facts` that are only loosely similar to all the queries. Nothing is said of
-    collections whose model was not measured. `meanings`: by the row of the vectors."""
+    """Return the documents in `facts` that are only loosely similar to all the queries. Leaves out collections whose
+    model was not measured. `meanings`: by the row of the vectors."""
     reader = _reader_of(vectors, readability)
     measured = {name: known for name in {each.collection for each in facts.values()} if (known := reader(name))}
     ids = [id_ for id_, each in facts.items() if each.collection in measured]
@@ -184,7 +185,7 @@ def loose_documents(
 
     @cache
     def unrelated(number: int, collection: str, language: str | None) -> Unrelated | None:
-        """Return how near unrelated texts in a language are; None: not known."""
+        """Return how near unrelated texts in a language are; None: unknown."""
         model = vectors.served[collection]
         found = measured[collection].unrelated(vectors.rows[model][number], language)
         spread = meanings[number].spreads.get(model)
@@ -200,8 +201,8 @@ def loose_documents(
 
 
 def fuse(found: Retrieved, method: FusionMethod, first: int, *, loose: bool = True) -> Fusion:
-    """Return one ranking, of which the `first` documents have their best part by vector and all that their score is
-    made of; ties by docid. `loose`: with those that are only loosely similar."""
+    """Return one ranking; ties by docid. The first `first` documents have their best part by vector and all components
+    of their score. `loose`: keep documents that are only loosely similar."""
     facts = found.documents
 
     def order(id_: int) -> tuple[str, int]:
@@ -215,8 +216,8 @@ def fuse(found: Retrieved, method: FusionMethod, first: int, *, loose: bool = Tr
 
 
 def explained(found: Retrieved, fused: Fusion) -> dict[str, object]:
-    """Return what explanations say about a fusion: the weight of the vectors, and the groups of documents for which one
-    retriever says less or more."""
+    """Return the explanation of a fusion: the weight of the vectors, and the groups of documents for which one
+    retriever counts less or more."""
     shares = fused.vector_shares or {}
     counts = Counter((found.documents[id_][1:3], trusted) for id_, trusted in found.trust.items())
     groups = [
@@ -238,7 +239,7 @@ def explained(found: Retrieved, fused: Fusion) -> dict[str, object]:
 
 
 def first_by_words(words: Surveys) -> set[int]:
-    """Return the documents that the keywords of the query itself find, and those that it names."""
+    """Return the documents that keywords of the original query find, and those that it names."""
     found = {id_ for line, survey in words if line.is_original for id_ in islice(survey.scores, POOL)}
     return found | _named(words).keys()
 
@@ -248,7 +249,7 @@ def _named(words: Surveys) -> dict[int, float]:
 
 
 def _one_of_each(connection: Connection, words: Surveys, meanings: Meanings) -> tuple[Surveys, Meanings]:
-    """Name the same one of several copies in all rankings."""
+    """Use the same copy of a document in all rankings."""
     ids = chain.from_iterable(
         (*(survey.scores for _, survey in words), *([each.id for each in found.ranked] for _, found in meanings))
     )
@@ -269,7 +270,7 @@ def _loose(
     vectors: QueryVectors | None,
     readability: ReadabilityOf,
 ) -> set[int]:
-    """Draw no line for keywords alone."""
+    """Return the documents that are only loosely similar; none without vector search."""
     queries = [survey.expression for line, survey in words if line.is_original]
     meant = {number: found for number, (line, found) in enumerate(meanings) if line.is_original}
     return loose_documents(connection, queries, meant, facts, vectors, readability) if vectors and meant else set()
@@ -283,7 +284,7 @@ def _renamed_scores(scores: Mapping[int, float], shown: Mapping[int, tuple[int, 
 
 
 def _renamed(ranked: Sequence[RankedDocument], shown: Mapping[int, tuple[int, bool]]) -> list[RankedDocument]:
-    """A span holds in documents with the same text."""
+    """Replace copies by the shown document. It keeps the span only if the text is the same."""
     renamed: dict[int, RankedDocument] = {}
     for each in ranked:
         id_, has_same_text = shown.get(each.id, (each.id, True))
@@ -295,7 +296,7 @@ def _renamed(ranked: Sequence[RankedDocument], shown: Mapping[int, tuple[int, bo
 
 
 def _allowed(connection: Connection, words: Surveys, ids: set[int]) -> set[int]:
-    """Return the documents that the user's phrases and exclusions allow: they bind vector search too."""
+    """Return the documents that the user's phrases and exclusions allow. These apply to vector search too."""
     for line, survey in words:
         if line.is_original:
             ids = lexical.allowed(connection, survey.expression, ids)
@@ -303,7 +304,7 @@ def _allowed(connection: Connection, words: Surveys, ids: set[int]) -> set[int]:
 
 
 def _lexical(line: QueryLine, survey: LexicalSurvey, originals: set[int], allowed: set[int]) -> RetrieverResults:
-    """Return keyword scores. For an original line, include the documents that vector search found."""
+    """Return keyword scores. For an original line, include documents that vector search found."""
     found = {id_: score for id_, score in islice(survey.scores.items(), POOL) if id_ in allowed}
     if not line.is_original or not found:
         return RetrieverResults("lexical", line.weight, found, len(found))

@@ -1,10 +1,11 @@
-"""The hybrid query: keyword and vector search in one ranking, expanded and reranked where there are models for it.
+"""The hybrid query: keyword and vector search in one ranking, with expansion and reranking if there are models for
+them.
 
     keywords ─┬─────────────► expansion ─► variants ─┐
     vectors  ─┴──────────────────────────────────────┴─► fusion ─► reranking
 
-Every stage may be missing: one that has no model, takes too long or fails is left out, and the stages of the result say
-so. Keywords alone always answer. Must not depend on the wire types or snippets.
+A stage is left out if it has no model, takes too long or fails; the stages of the result say so. Keyword search always
+answers. Must not depend on the wire types or snippets.
 """
 
 from __future__ import annotations
@@ -42,19 +43,19 @@ from gnod.store.tables.filters import Filters
 from gnod.types import FusionMethod, UnavailableModel
 
 BUDGET_S = 2.0
-# The share of the budget that is left for the reranker while a generator writes, if there is a reranker.
+# If there is a reranker, this share of the budget is kept for it while a generator writes.
 RERANK_SHARE = 0.4
 _TURNED_OFF = UnavailableModel("turned off")
 
 OnStage = Callable[[str], None]
 Searched = tuple[Surveys, Sequence[QueryLine], QueryVectors | None]
-"""The query by keyword, and the lines for vector search in the order of their vectors."""
+"""The keyword surveys, the lines for vector search in the order of their vectors, and these vectors."""
 T = TypeVar("T")
 
 
 class SearchDependencies(NamedTuple):
-    """What a query runs with. `read`: all reads must see one snapshot. `throughput` of the reranker, `backoff` of the
-    expander: what is known of how fast they are. `sources`: other indexes; `read` is joined to them."""
+    """The dependencies of a query. `read`: all reads must see one snapshot, joined to `sources`. `throughput`: of the
+    reranker. `backoff`: of the expander. `sources`: other indexes."""
 
     read: Read
     nearest: Nearest
@@ -68,9 +69,9 @@ class SearchDependencies(NamedTuple):
 
 
 class HybridSettings(NamedTuple):
-    """`candidates`: how many documents the reranker may read. `budget_s` bounds the stages that need a model. `floor`:
-    a text with the query's own words keeps a minimum score in reranking. `loose`: return the documents that are only
-    loosely similar, too."""
+    """`candidates`: how many documents the reranker may read. `budget_s`: the time limit of the stages that need a
+    model. `floor`: a text with the query's own words keeps a minimum score in reranking. `loose`: also return documents
+    that are only loosely similar."""
 
     limit: int = 10
     min_score: float = 0.0
@@ -84,10 +85,10 @@ class HybridSettings(NamedTuple):
 
 
 class HybridResult(NamedTuple):
-    """`query`: as it was searched. `total`: documents that were compared, `compared`: which. `vectors`: of the query;
-    None: there was no vector search. `left_out`: what model servers were not asked to do, or failed to do, and why.
-    Neither order nor scores depend on the limit. `least`, `loose`: as in `fusion.Fusion`; `least` is in the scores
-    already where the documents were reranked."""
+    """Neither order nor scores depend on the limit. `query`: as it was searched. `compared`: the documents that were
+    compared; `total`: their number. `vectors`: of the query; None: there was no vector search. `left_out`: why model
+    servers were not used, or failed. `least`, `loose`: as in `fusion.Fusion`; if documents were reranked, their scores
+    include `least`."""
 
     query: ParsedQuery
     ranked: list[RankedDocument]
@@ -100,7 +101,7 @@ class HybridResult(NamedTuple):
     loose: int = 0
 
     def shown(self) -> list[RankedDocument]:
-        """Return the documents with the scores that a user sees: 0 is nothing in common with the query."""
+        """Return the documents with the scores that a user sees. 0 means nothing in common with the query."""
         return [each._replace(score=fusion.with_least(each.score, self.least)) for each in self.ranked]
 
 
@@ -127,19 +128,19 @@ async def present_search(
     options: HybridSettings,
     on_stage: OnStage = lambda _: None,
 ) -> T:
-    """Return what `present` makes of the best documents.
+    """Return the output of `present` for the best documents.
 
-    Without a model that reads, the query takes two turns of a reader thread, because each change of threads waits:
-    `prepare` runs in the first, before the keywords are searched, and `present` in the last. `on_stage` is called with
-    stages that may take a second or more, as they begin. A model that is missing or fails is a stage left out.
+    Without a reranker, the query takes only two turns of a reader thread, because each change of threads waits.
+    `prepare` runs in the first turn, before keyword search, and `present` in the last. `on_stage` is called at the
+    start of stages that may take a second or more. If a model is missing or fails, its stage is left out.
 
-    Raises what `prepare` and `present` raise.
+    Raises the errors of `prepare` and `present`.
     """
     return await _HybridSearch(dependencies, filters, options, on_stage).run(prepare, present)
 
 
 class _HybridSearch:
-    """One query while it runs."""
+    """The state of a running query."""
 
     _query: ParsedQuery
     _vectors: QueryVectors | None
@@ -178,13 +179,13 @@ class _HybridSearch:
         return not isinstance(self._reranker, UnavailableModel)
 
     async def _first_words(self, prepare: Prepare) -> tuple[ParsedQuery, Surveys]:
-        """Return the query, and what the keywords of its lines find."""
+        """Return the query, and the keyword results of its lines."""
         read, sources = self._dependencies.read, self._dependencies.sources
         started = time.perf_counter()
 
         def prepared(connection: Connection) -> ParsedQuery:
             query = prepare(connection)
-            if self._language is None:  # it runs in this thread, because the first time takes long
+            if self._language is None:  # in this thread, because the first time takes long
                 self._language = _language_of(query.text)
             return query
 
@@ -222,7 +223,8 @@ class _HybridSearch:
         return await embed_lines(*given)
 
     async def _searched(self, words: Surveys, variants: Sequence[QueryLine]) -> Searched:
-        """Search the keywords of the variants too, and add their vectors, of the same models as those of the query."""
+        """Search for the variants by keyword too, and add their vectors, from the same models as the query's
+        vectors."""
         lines, vectors = vector_lines(self._query.lines), self._vectors
         if not variants:
             return words, lines, vectors
@@ -245,7 +247,7 @@ class _HybridSearch:
             self._budget.note(stage, started, {"matches": [len(survey.scores) for _, survey in surveys]})
 
     async def _retrieve(self, searched: Searched) -> Fusion:
-        """Return what both retrievers find, as one ranking."""
+        """Return the results of both retrievers as one ranking."""
         read, sources = self._dependencies.read, self._dependencies.sources
         if not sources:
             return await read(lambda connection: self._retrieved(connection, searched))
@@ -263,7 +265,7 @@ class _HybridSearch:
         return self._fused(connection, found, started)
 
     def _fused(self, connection: Connection, found: Retrieved, started: float) -> Fusion:
-        """Fuse. Only what may be shown or reranked is described."""
+        """Fuse. Only documents that may be shown or reranked get their details."""
         has_vectors = self._vectors is not None
         self._budget.note("knn", started, {}, why=None if has_vectors else "no vectors", ran=has_vectors)
         started = time.perf_counter()
@@ -308,5 +310,5 @@ class _HybridSearch:
 
 
 def _language_of(query: str) -> str | None:
-    """Return the language of a query; None if it is not known, or the query mixes scripts."""
+    """Return the language of a query; None if it is unknown, or if the query mixes scripts."""
     return detect_query(query) if len({script_of(word) for word in query.split()} - {None}) == 1 else None

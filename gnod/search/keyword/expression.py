@@ -1,9 +1,8 @@
-"""From a query's clauses to FTS5 expressions. Knows the analyser and FTS5's operators, no storage.
+"""Make FTS5 expressions from a query's clauses. Uses the analyser and FTS5's operators, but no storage.
 
-A query is too short to detect its language, so each word is searched in the stem of every language of the index, and
-of the language that its function words show.
-Words are OR-ed; phrases are required; negated clauses are excluded. What documents spell in another way (`plug-in` for
-`plugin`, 2026-05-04 for `4 May 2026`) counts a little less than what was typed.
+A query is too short to detect its language. So each word is searched by its stems in every language of the index, and
+in the language that the query's function words show. Words are OR-ed; phrases are required; negated clauses are
+excluded. Other spellings (`plug-in` for `plugin`, 2026-05-04 for `4 May 2026`) count a little less than the typed one.
 """
 
 from __future__ import annotations
@@ -29,16 +28,17 @@ from gnod.search.query.parsing import PROSE_WORDS, Clause
 from gnod.store.keyword_index.fulltext import Conditions, Term, quote
 from gnod.store.tables.filters import Filters
 
-# A longer query is a pasted page: more words cost time and add no meaning.
+# A longer query is usually a pasted page: more words cost time and add no meaning.
 MAX_WORDS = 64
-# Too many words begin with fewer letters.
+# Too many words begin with a shorter prefix.
 _MIN_PREFIX = 3
-# The share of a word's weight that another spelling has, so that a document with what was typed comes first.
+# The weight of another spelling as a share of the word's weight, so that a document with the typed spelling comes
+# first.
 _SPELLING = 0.8
 # Two words of a query may be written as one if each has this many letters, and both together have this many.
 _MIN_JOINED, _MIN_JOINED_TOGETHER = 2, 5
 
-# So many function words show that a query is in a language that no document is in.
+# This many function words show that a query is in a language without documents.
 _FUNCTION_WORDS = 2
 
 _JOINERS = re.compile(r"[_.:/\\@&]")
@@ -49,10 +49,10 @@ Languages = tuple[frozenset[str] | None, ...]
 
 
 class QueryTerm(NamedTuple):
-    """One word, identifier or quoted phrase of a query, as FTS5 phrases: `variants`, one per stem, `wholes`, an
-    identifier in one piece, which is rarer and so scores on top, and other `spellings`. `languages`: of each of the
-    first variants, those whose stem it is (None: of all). `written`: its words themselves, which a passage should have
-    rather than others with their stems."""
+    """One word, identifier or quoted phrase of a query, as FTS5 phrases. `variants`: one per stem. `wholes`: an
+    identifier in one piece, which is rarer and so scores on top. `spellings`: other spellings. `languages`: for each of
+    the first variants, the languages of this stem (None: all). `written`: the words as written; passages with these
+    words come before those with their stems."""
 
     variants: tuple[str, ...]
     wholes: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class QueryTerm(NamedTuple):
         return (*self.variants, *self.wholes, *self.spellings)
 
     def with_spellings(self, occurs: Callable[[str], bool]) -> QueryTerm:
-        """Return the term with those spellings that occur. What is also written with a hyphen may be two words."""
+        """Keep only the spellings that occur. If a hyphenated spelling occurs, the two words are also searched."""
         found = tuple(filter(occurs, self.spellings))
         if not found:
             return self._replace(spellings=())
@@ -75,7 +75,8 @@ class QueryTerm(NamedTuple):
         return self._replace(spellings=(*found, *filter(occurs, divided)))
 
     def scored(self) -> list[Term]:
-        """Return what scores. Spellings share the frequency of the variants, so a rare one does not weigh more."""
+        """Return the terms that score. Spellings share the frequency of the variants, so a rare spelling does not weigh
+        more."""
         wholes = [Term(self.wholes)] if self.wholes else []
         if not self.spellings:
             return [Term(self.variants, languages=self.languages), *wholes]
@@ -88,14 +89,14 @@ class QueryTerm(NamedTuple):
 
 
 class Expression(NamedTuple):
-    """`words` score, each as often as it is in the query; all of `required` must match, and none of `excluded`."""
+    """`words` score, each as often as it is in the query. All of `required` must match, and none of `excluded`."""
 
     words: list[QueryTerm]
     required: list[QueryTerm]
     excluded: list[QueryTerm]
 
     def terms(self) -> list[Term]:
-        """Return what is scored: a repeated word weighs double."""
+        """Return the terms that score. A repeated word weighs double."""
         weights: dict[tuple[tuple[str, ...], Languages], float] = {}
         for term in [term for word in (*self.words, *self.required) for term in word.scored()]:
             phrases = (term.phrases, term.languages)
@@ -103,7 +104,7 @@ class Expression(NamedTuple):
         return [Term(phrases, weight, languages) for (phrases, languages), weight in weights.items()]
 
     def with_spellings(self, occurs: Callable[[str], bool]) -> Expression:
-        """Return the expression with those spellings that occur."""
+        """Keep only the spellings that occur."""
         return self._replace(words=[word.with_spellings(occurs) for word in self.words])
 
     def phrases(self) -> list[str]:
@@ -112,8 +113,8 @@ class Expression(NamedTuple):
         return list(dict.fromkeys(phrase for word in words for phrase in word.phrases))
 
     def query_terms(self, among: Collection[str] | None = None) -> list[list[TermVariant]]:
-        """Return the variants of each word as index terms, for marking a text. An identifier in one piece is marked by
-        its parts, unless it is one word (`github` for `GitHub`). `among`: only these phrases."""
+        """Return the variants of each word as index terms, to mark a text. An identifier in one piece is marked by its
+        parts, unless it is one word (`github` for `GitHub`). `among`: only these phrases."""
         words = dict.fromkeys([*self.words, *self.required])
         return [
             [
@@ -137,7 +138,7 @@ class Expression(NamedTuple):
         return " AND ".join(word.expression for word in self.required) or None
 
     def conditions(self, filters: Filters) -> Conditions:
-        """Return what documents must pass, besides filters."""
+        """Return the conditions for documents: the filters and the phrases."""
         excluded = tuple(phrase for word in self.excluded for phrase in word.phrases)
         return Conditions(filters, [word.phrases for word in self.required], excluded)
 
@@ -149,9 +150,9 @@ def build(
     own: Analyzer | None = None,
     prefix_last_term: bool = False,
 ) -> Expression:
-    """Return the expression. `analyzers`: of the languages of the index. `own`: of the query's language, if that is not
-    one of them: languages have words in common. `prefix_last_term`: words that begin with the last one are variants of
-    it. Common words alone say little, so they also count as a phrase: `to be or not to be`.
+    """Return the expression. `analyzers`: of the languages of the index. `own`: the analyser of the query's language,
+    if the index does not have this language: languages share words. `prefix_last_term`: words that begin with the last
+    word are its variants. Common words alone say little, so they also count as a phrase: `to be or not to be`.
 
     Raises QuerySyntaxError when nothing searchable is left.
     """
@@ -180,8 +181,8 @@ def build(
 
 
 def own_language(clauses: Sequence[Clause]) -> str | None:
-    """Return the stemmer of the language that several function words of a query show. One may be a name (`los
-    angeles`)."""
+    """Return the stemmer of the language that several function words of a query show. A single one may be part of a
+    name (`los angeles`)."""
     words = [word.lower() for word in compounds(" ".join(_plain_words(clauses)))]
     language = language_of({*words})
     is_shown = language and sum(is_of(word, language) for word in words) >= _FUNCTION_WORDS
@@ -208,8 +209,8 @@ def _variants(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[QueryUnit,
 
 @lru_cache(8)
 def _known_variants(_languages: tuple[str, ...]) -> Cache[str, list[tuple[QueryUnit, ...]]]:
-    """Return what is known of the words of queries in these languages, for all threads: a query is analysed several
-    times, and the next keystroke has its words again."""
+    """Return the cache of analysed words for these languages, which all threads share. A query is analysed several
+    times, and after the next keystroke most of its words are the same."""
     return Cache()
 
 
@@ -228,10 +229,11 @@ def _analysed(text: str, analyzers: Sequence[Analyzer]) -> list[tuple[QueryUnit,
 def _spelled(
     units: Sequence[Sequence[tuple[QueryUnit, ...]]], texts: Sequence[str], analyzers: Sequence[Analyzer]
 ) -> list[tuple[QueryUnit, ...]]:
-    """Return the units of all texts. Those that are a number, a date or one word together have that as a spelling, and
-    names have their parts, as code does."""
+    """Return the units of all texts. Texts that together form a number, a date or one word get that as a spelling.
+    Names get their parts, as in code."""
     spellings: list[dict[str, None]] = [{} for _ in texts]
-    # Prose is not typed in pieces. (nDCG@10 of xquad-de, whose queries are questions: .934 with pairs, .936 without.)
+    # In prose, words are not typed in pieces. (nDCG@10 of xquad-de, whose queries are questions: .934 with pairs, .936
+    # without.)
     for number, text in enumerate(texts[1:] if len(texts) < PROSE_WORDS else (), 1):
         for joined in _joined(texts[number - 1], text, analyzers):
             spellings[number - 1][joined] = spellings[number][joined] = None
@@ -250,7 +252,7 @@ def _spelled(
 
 
 def _joined(first: str, second: str, analyzers: Sequence[Analyzer]) -> set[str]:
-    """Return the terms of two words as one. `log in` may be `login`, but `to day` is not a way to write `today`."""
+    """Return the terms of two words written as one: `log in` may be `login`, but `to day` is not `today`."""
     are_words = first.isalpha() and second.isalpha() and min(len(first), len(second)) >= _MIN_JOINED
     if not are_words or len(first + second) < _MIN_JOINED_TOGETHER or is_unspaced(first) or is_unspaced(second):
         return set()
@@ -261,9 +263,9 @@ def _joined(first: str, second: str, analyzers: Sequence[Analyzer]) -> set[str]:
 
 
 def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]:
-    """Beside other words, add the parts of a hyphenated compound as words: `state-of-the-art parser` should not miss a
-    page for its spelling. Alone, the compound is searched as written.
-    (nDCG@10: xquad-de .930 to .935, claude-docs-rag .729 to .738, scifact .689 to .694; none lower by .002.)
+    """If the query has other words, add the parts of a hyphenated compound as words: `state-of-the-art parser` should
+    also find pages with another spelling. A compound alone is searched as written. (nDCG@10: xquad-de .930 to .935,
+    claude-docs-rag .729 to .738, scifact .689 to .694; none lower by .002.)
     """
     if len(units) < 2:
         return units
@@ -279,8 +281,9 @@ def _loosened(units: list[tuple[QueryUnit, ...]]) -> list[tuple[QueryUnit, ...]]
 
 
 def _word(units: tuple[QueryUnit, ...], languages: Sequence[str], shown: str | None) -> QueryTerm:
-    """`languages`: of the analysers that returned the units; pairs of characters are the same in all. Words count fully
-    in documents of the language that the query shows; if it shows none, stems in those of their own languages."""
+    """`languages`: of the analysers that returned the units; pairs of characters are the same in all. `shown`: the
+    language that the query shows. Words count fully in its documents; without it, stems count fully in documents of
+    their own languages."""
     by_parts: dict[tuple[str, ...], list[str]] = {}
     for unit, language in zip(units, languages, strict=False):
         by_parts.setdefault(unit.parts, []).append(shown or language)
@@ -299,13 +302,13 @@ def _written(units: Sequence[QueryUnit]) -> TermVariant:
 
 
 def _spellings(unit: QueryUnit) -> Iterator[str]:
-    """Yield the phrases of other spellings: of what is one term in the query, and of what may be one in documents."""
+    """Yield the phrases of other spellings of a term of the query, or of terms that may be one in documents."""
     own = unit.whole or unit.parts[0]
     if (unit.whole or len(unit.parts) == 1) and not unit.unspaced and own[-1] != SPELLED:
         yield quote(f"{own}{SPELLED}")
     for other in unit.spelled:
         yield quote(other.replace("-", " "))  # the parts of an ISO date
-        if _DIGIT.search(other):  # documents that have letters in this spelling have them in the query's
+        if _DIGIT.search(other):  # documents index a spelling with letters also as the query's
             yield quote(f"{other}{SPELLED}")
 
 
@@ -337,14 +340,14 @@ def _phrases(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[Q
 
 
 def _readers(clause: Clause, analyzers: Sequence[Analyzer]) -> Sequence[Analyzer]:
-    """Return what reads a phrase: with a name in it, as prose and as code."""
+    """Return the analysers for a phrase: for prose, and also for code if the phrase has a name."""
     has_name = any(map(is_name, clause.text.split()))
     return [*analyzers, *(analyzer.for_code for analyzer in analyzers)] if has_name else analyzers
 
 
 def _phrase(text: str, analyzer: Analyzer) -> str | None:
     units = analyzer.units(text)
-    # Symbols and signs are not in their place in the index.
+    # The index does not have symbols and signs at their place in the text.
     units = [unit for unit in units if unit.parts[0][-1] != SPELLED] or units[:1]
     if not units:
         return None
@@ -355,7 +358,7 @@ def _phrase(text: str, analyzer: Analyzer) -> str | None:
 
 
 def _quoted(parts: tuple[str, ...], unspaced: bool) -> str:
-    # One character of an unspaced script is indexed as the start of a pair.
+    # The index has a single character of an unspaced script as the start of a pair.
     prefix = " *" if unspaced and len(parts[-1]) == 1 else ""
     return quote(" ".join(parts)) + prefix
 
@@ -375,5 +378,6 @@ def terms_of(phrase: str) -> TermVariant:
 
 
 def is_findable(terms: TermVariant) -> bool:
-    """Tell whether these terms can be found in a text: an identifier in one piece is found by its parts."""
+    """Return whether these terms can be found in a text. An identifier in one piece cannot: it is found by its
+    parts."""
     return all(term[-1] in f"+#{SPELLED}" or not _JOINERS.search(term) for term in terms)

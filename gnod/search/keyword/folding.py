@@ -1,6 +1,7 @@
-"""Fold a text for substring search: lower case, no diacritics, invisible characters or full-width letters.
+"""Fold a text for substring search: lower case, without diacritics, invisible characters or full-width letters.
 
-What gnod.analysis makes of a text for its terms happens here to the text itself, so that the terms are found in it.
+gnod.analysis changes the letters of terms. This module makes the same changes in the text, so that the terms are found
+in it.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from functools import cache
 from gnod.analysis.stemming import RESPELLED, fold, normalise
 from gnod.analysis.terms import IRREGULAR, IRREGULAR_CHARACTERS, regular, simplified, visible
 
-# Letters that folding replaces by one letter: those with diacritics, and Arabic ones that are used for each other.
+# Letters that folding replaces by one letter: letters with diacritics, and interchangeable Arabic letters.
 _LETTERS = (0xB5, *range(0xC0, 0x250), *range(0x370, 0x530), *range(0x620, 0x6D6), *range(0x1E00, 0x2000))
 _WIDE = range(0xFF10, 0xFF5B)
-# Makes room for the second letter of what folding replaces by two. The analyser removes it.
+# A place for the second letter if folding replaces a letter by two. The analyser removes it.
 FILL = "\u200b"
 _TWO_LETTERS = "ßæœþ"
-# Ligatures, and letters that are not in one character.
+# Ligatures, and letters of several characters.
 _SEVERAL_CHARACTERS = "ßẞæÆœŒþÞ\u0132\u0133\u0587\u01c4-\u01cc\u01f1-\u01f3\ufb00-\ufb17\uff66-\uff9f"
 _COMBINING_CHARACTERS = "\u0300-\u036f\u3099\u309a"
 _COMBINING = re.compile(f"[{_COMBINING_CHARACTERS}]")
@@ -28,18 +29,18 @@ _SEVERAL = (
     f"|[^\\W\\d_][{_COMBINING_CHARACTERS}]+|[\uff66-\uff9f][\uff9e\uff9f]?"
 )
 _ASCII = bytes(range(128))
-# More letters are replaced by translating the text.
+# If there are more letters, translate the text instead.
 _FEW = 30
-# A text with more letters beyond ASCII is mostly in another script.
+# A text with more different letters beyond ASCII is mostly in another script.
 _FEW_BEYOND_ASCII = 12
 
 
 class PlainText:
-    """A text in which terms are searched: `text` is without invisible characters, `folded` has the same length.
-    `language`: its letters are written in one way."""
+    """A text for term search. `text`: without invisible characters. `folded`: the folded text, of the same length.
+    `language`: if given, its letters are normalised to one spelling."""
 
     def __init__(self, original: str, language: str | None = None) -> None:
-        # Where stretches begin that are the same in both texts, except for the length of what is before them.
+        # The starts of the stretches that are equal in both texts, here and in the original.
         self._here, self._there = [0], [0]
         respelled = RESPELLED.get(language or "", {})
         letters = not_ascii(original)
@@ -52,20 +53,20 @@ class PlainText:
 
     @property
     def is_moved(self) -> bool:
-        """Whether positions are others than in the original text."""
+        """Whether positions differ from those in the original text."""
         return len(self._here) > 1
 
     def original(self, start: int, end: int) -> tuple[int, int]:
-        """Return where in the original text a range is. A part of what stands for one character is that character."""
+        """Return the range in the original text. A part of a replaced character becomes the whole character."""
         first, last = (_moved(position, self._here, self._there) for position in (start, end))
         return min(first, last - 1), last
 
     def here(self, position: int) -> int:
-        """Return where a position of the original text is."""
+        """Return the position here for a position in the original text."""
         return _moved(position, self._there, self._here)
 
     def _changed(self, original: str, letters: Sequence[str], respelled: Mapping[str, str]) -> str:
-        """Return the text with other lengths. `letters`: those that are changed, or that stand for a letter."""
+        """Replace letters by strings of other lengths. `letters`: the irregular characters of the text."""
         parts: list[str] = []
         end = length = 0
         for found in _found(original, letters, "|".join(respelled)):
@@ -93,26 +94,26 @@ def fold_in_place(text: str, letters: set[str] | None = None) -> str:
     letters, known = not_ascii(text) if letters is None else letters, _one_letter()
     if len(letters) > _FEW_BEYOND_ASCII:
         lowered, letters = _lower(text), set(map(_lower, letters))
-    else:  # bytes are in lower case five times as fast as characters
+    else:  # lower() takes a fifth of the time for bytes
         lowered = text.encode("utf-8", "surrogatepass").lower().decode("utf-8", "surrogatepass")
     forms = {letter: known.get(_lower(letter), _lower(letter)) for letter in letters}
     folded = _replaced(lowered, {letter: form for letter, form in forms.items() if form != letter})
     for letter in _TWO_LETTERS if FILL in folded else "":
-        if letter in folded:  # to search for one character takes a fiftieth of the time
+        if letter in folded:  # a search for one character takes a fiftieth of the time
             folded = folded.replace(letter + FILL, fold(letter))
     return folded
 
 
 def not_ascii(text: str) -> set[str]:
-    """Return which characters beyond ASCII a text has. To look at each character takes ten times as long."""
+    """Return the characters beyond ASCII of a text. A check of each character takes ten times as long."""
     if text.isascii():
         return set()
     return set(text.encode("utf-8", "surrogatepass").translate(None, _ASCII).decode("utf-8", "surrogatepass"))
 
 
 def _replaced(text: str, letters: Mapping[str, str]) -> str:
-    """Return the text with other letters. Most texts have few of these: to search for them takes a tenth of the time
-    that it takes to translate the whole text."""
+    """Replace the letters in the text. Most texts have few of them: a search for each takes a tenth of the time of a
+    translation of the whole text."""
     if len(letters) > _FEW or not letters.keys().isdisjoint(letters.values()):
         return text.translate({ord(letter): other for letter, other in letters.items()})
     for letter, other in letters.items():
@@ -121,7 +122,7 @@ def _replaced(text: str, letters: Mapping[str, str]) -> str:
 
 
 def _found(text: str, letters: Sequence[str], respelled: str) -> Iterator[re.Match[str]]:
-    """Yield what is changed, where one of the letters or a digraph is."""
+    """Yield the matches to replace, at the places of the letters and digraphs."""
     irregular, end = _irregular(respelled), 0
     if respelled:
         letter = f"[{''.join(letters)}]" if letters else "(?!)"
@@ -129,7 +130,7 @@ def _found(text: str, letters: Sequence[str], respelled: str) -> Iterator[re.Mat
     else:  # a pattern takes ten times as long to find rare letters
         candidates = sorted(place for letter in letters for place in _places(letter, text))
     for start in candidates:
-        # The letter of a combining character is before it.
+        # A combining character follows its letter.
         for place in (start - 1, start) if _COMBINING.match(text, start) else (start,):
             if place >= end and (found := irregular.match(text, place)) and found.end() > start:
                 yield found
@@ -146,7 +147,7 @@ def _places(letter: str, text: str) -> Iterator[int]:
 
 @cache
 def _changed_letter() -> re.Pattern[str]:
-    """Return the pattern of a character that is changed, or of those that stand for a letter."""
+    """Return the pattern of the characters to replace."""
     return re.compile(f"[{IRREGULAR_CHARACTERS}{_SEVERAL_CHARACTERS}{_COMBINING_CHARACTERS}]")
 
 
@@ -158,7 +159,7 @@ def _irregular(respelled: str) -> re.Pattern[str]:
 
 @cache
 def _one_letter() -> dict[str, str]:
-    """Return what folding makes of letters, where that is one letter."""
+    """Return the folded letters, for letters that fold to one letter."""
     letters = map(chr, (*_LETTERS, *_WIDE))
     folded = {letter: form for letter in letters if len(form := fold(normalise(letter))) == 1 and form != letter}
     return folded | {chr(code): chr(simple) for code, simple in simplified().items()}

@@ -1,4 +1,4 @@
-"""Keyword search over whole documents: from clauses to ranked documents (BM25: Robertson & Zaragoza 2009).
+"""Keyword search over whole documents, from clauses to ranked documents (BM25: Robertson & Zaragoza 2009).
 
 Depends on the store and the analyser; must not depend on snippets, the wire types or files.
 """
@@ -27,28 +27,27 @@ from gnod.store.keyword_index import fulltext
 from gnod.store.tables import copies, documents
 from gnod.store.tables.filters import Filters
 
-# A document with every word of the query goes ahead if scores are close.
-# docs/adr/0004-lexical-ranking.md has the figures.
+# A document with every word of the query comes first if scores are close. docs/adr/0004-lexical-ranking.md has the
+# figures.
 ALL_WORDS_BONUS = 0.05
-# Rank at least this many documents. Windows are searched in these, whatever the limit, so a score does not depend on
-# the limit.
+# Rank at least this many documents. Windows are searched in all of these, so a score does not depend on the limit.
 _MIN_DEPTH = 200
-# At most this many documents become candidates because of their path.
+# At most this many documents become candidates by their path.
 MOST_NAMED = 20
 # The windows of this many candidates are examined.
 _WINDOWED = 50
-# If a result has this many copies of each document on average, more documents are read.
+# Read more documents until a result has this many copies of each document on average.
 _MOST_COPIES = 10
 _DEEPER = 4
-# A prefix that more documents match does not help, and is slow to rank.
+# If more documents match a prefix, it does not help and is slow to rank.
 _MAX_PREFIX_MATCHES = 5000
 
 _SCORE = itemgetter(1)
 
 
 class LexicalResult(NamedTuple):
-    """`total` counts all matches, copies once; `expression` is what was searched, for snippets and explanations.
-    `elsewhere`: those of the ranked documents that are in other indexes."""
+    """`total` counts all matches, copies once; `expression`: the search, for snippets and explanations. `elsewhere`:
+    the ranked documents that are in other indexes."""
 
     ranked: list[RankedDocument]
     total: int
@@ -57,10 +56,10 @@ class LexicalResult(NamedTuple):
 
 
 class LexicalSurvey(NamedTuple):
-    """`scores` by document, best first. `beyond`: the score that a document outside of them is assumed to have.
-    `prominence` of the best among all documents of the index (gnod.search.ranking.fusion.prominence). `coverage`: the
-    share of the query's words, by weight, that occur in the index. `named`: documents whose path has every word, and
-    how much that says, in [0, 1]: the fewer they are, the more."""
+    """`scores` by document, best first. `beyond`: the assumed score of all other documents. `prominence`: of the best
+    among all documents of the index (gnod.search.ranking.fusion.prominence). `coverage`: the share of the query's
+    words, by weight, that occur in the index. `named`: documents whose path has every word, with a weight in [0, 1]:
+    the fewer documents, the larger."""
 
     scores: dict[int, float]
     beyond: float
@@ -79,7 +78,7 @@ class Matches(NamedTuple):
 
 class Part(NamedTuple):
     """The results of one index in a survey. `is_cut`: there may be more documents. `named`: how many documents have
-    every word in their path, `in_path`: which of those with a score."""
+    every word in their path. `in_path`: the documents among them that have a score."""
 
     scores: dict[int, float]
     found: fulltext.Survey
@@ -89,8 +88,8 @@ class Part(NamedTuple):
 
 
 class _FoundDocuments(NamedTuple):
-    """`scores`, best first, each content once: `bm25`, with the bonus for those that have every word, which are in
-    `whole`. `total`: how many documents match."""
+    """`scores`: best first, each content once; the sum of `bm25` and the bonus for every word. `whole`: the documents
+    that have every word. `total`: how many documents match."""
 
     scores: dict[int, float]
     bm25: Mapping[int, float]
@@ -107,8 +106,8 @@ def search(
     min_score: float = 0.0,
     prefix_last_term: bool = False,
 ) -> LexicalResult:
-    """Return the best `limit` documents; components `bm25`, `every_word` and, of long documents, `window`. Scores are
-    shares of the greatest score that the query allows, and do not depend on `limit`. Raises QuerySyntaxError."""
+    """Return the best `limit` documents, with components `bm25`, `every_word` and, for long documents, `window`. Scores
+    are shares of the greatest score that the query allows, and do not depend on `limit`. Raises QuerySyntaxError."""
     wanted = expression_in(connection, clauses, prefix_last_term=prefix_last_term)
     terms = fulltext.weigh(connection, wanted.terms())
     found = rank(connection, wanted, terms, filters, limit=limit)
@@ -134,8 +133,8 @@ def rank(
 
 
 def survey(connection: Connection, clauses: Sequence[Clause], filters: Filters, *, depth: int) -> LexicalSurvey:
-    """Return the best `depth` documents for fusion with another ranking, whose vectors are of passages: windows add
-    nothing to that. Raises QuerySyntaxError."""
+    """Return the best `depth` documents for fusion with vector search. Its vectors are of passages, so windows would
+    add nothing. Raises QuerySyntaxError."""
     wanted = expression_in(connection, clauses)
     terms = fulltext.weigh(connection, wanted.terms())
     return surveyed([survey_part(connection, wanted, terms, filters, depth=depth)], wanted)
@@ -149,7 +148,7 @@ def survey_part(
     *,
     depth: int,
 ) -> Part:
-    """Return what one index says to `surveyed`."""
+    """Return the part of one index, for `surveyed`."""
     while True:
         found = fulltext.survey(connection, terms, wanted.conditions(filters), depth)
         whole = _whole(connection, wanted, [id_ for id_, _ in found.matches])
@@ -161,12 +160,12 @@ def survey_part(
 
 
 def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None = None) -> LexicalSurvey:
-    """Return what indexes say together, whose documents were scored with the same weights: sums over documents can be
-    added. `coverage`: of all; None: that of the one index."""
+    """Return the survey of several indexes. All scored their documents with the same weights, so their sums can be
+    added. `coverage`: of all indexes; None: of the only index."""
     scores = parts[0].scores
     if len(parts) > 1:
         every = [item for part in parts for item in part.scores.items()]
-        # The sort is stable: of equals, those of the first index stay first.
+        # The sort is stable: among equals, documents of the first index stay first.
         scores = dict(sorted(every, key=lambda item: -item[1]))
     whole = _added([part.found for part in parts])
     beyond = _mean_of_the_rest(whole) if whole.matches and any(part.is_cut for part in parts) else 0.0
@@ -177,7 +176,7 @@ def surveyed(parts: Sequence[Part], wanted: Expression, coverage: float | None =
 
 
 def allowed(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> set[int]:
-    """Return those of the documents that contain every required phrase and no excluded one."""
+    """Return the documents that contain every required phrase and no excluded one."""
     _, required, excluded = wanted.conditions(Filters())
     kept = _matching(connection, document_ids, required) if required else set(document_ids)
     return kept - _matching(connection, kept, [excluded]) if excluded else kept
@@ -189,7 +188,7 @@ def _matching(connection: Connection, ids: Collection[int], groups: Sequence[tup
 
 
 def shares(connection: Connection, wanted: Expression, document_ids: Collection[int]) -> dict[int, float]:
-    """Return which share of the words, by weight, each of the documents has."""
+    """Return for each document the share of the words that it has, by weight."""
     words = wanted.every_word()
     weights = [term.weight for term in fulltext.weigh(connection, [fulltext.Term(phrases) for phrases in words])]
     whole = sum(weights)
@@ -201,14 +200,14 @@ def shares(connection: Connection, wanted: Expression, document_ids: Collection[
 
 
 def greatest(wanted: Expression, terms: Sequence[fulltext.Weighed], documents: int) -> float:
-    """Return the greatest score that a query allows. `documents`: how many there are."""
+    """Return the greatest score that a query allows. `documents`: the number of documents in the index."""
     bonus = ALL_WORDS_BONUS if len(wanted.every_word()) > 1 else 0.0
     return fulltext.greatest_score(terms, documents) * (1 + bonus)
 
 
 def as_shares(ranked: Sequence[RankedDocument], greatest: float) -> list[RankedDocument]:
-    """Return the scores as shares of the greatest one. The best window may raise a score above it: then the best is
-    1."""
+    """Return the scores as shares of the greatest one. If the best window raises a score above it, the best score
+    becomes 1."""
     whole = max([greatest, *(each.score for each in ranked[:1])])
     return [each._replace(score=each.score / whole) for each in ranked]
 
@@ -219,12 +218,12 @@ def all_matches(connection: Connection, wanted: Expression, filters: Filters, li
 
 
 def expression_of(connection: Connection, clauses: Sequence[Clause]) -> Expression:
-    """Return what is searched for; an empty expression where there is nothing to search for."""
+    """Return the expression for the clauses; an empty one if they have nothing to search for."""
     return _expression(clauses, analyzers_of_index(connection))
 
 
 def query_terms(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> list[list[TermVariant]]:
-    """Return the variants of each word, for marking a text."""
+    """Return the variants of each word, to mark a text."""
     return _expression(clauses, analyzers).query_terms()
 
 
@@ -236,8 +235,8 @@ def _expression(clauses: Sequence[Clause], analyzers: Sequence[Analyzer]) -> Exp
 
 
 def analyzers_of_index(connection: Connection) -> list[Analyzer]:
-    """Return one analyser for each language of the index, and of those beside it: a query is too short to detect its
-    own. Only the calling thread may use them."""
+    """Return one analyser for each language of the index and of attached indexes, because a query is too short to
+    detect its language. Only the calling thread may use them."""
     beside = {stemming_language(each) for each in languages_beside(connection)}
     return [_analyzer(language) for language in sorted(_languages(connection) | beside)]
 
@@ -250,8 +249,8 @@ def _languages(connection: Connection) -> set[str]:
 def expression_in(
     connection: Connection, clauses: Sequence[Clause], *, prefix_last_term: bool = False, is_joint: bool = False
 ) -> Expression:
-    """Return what is searched for: of spellings, those that occur, unless the search `is_joint`, over other indexes
-    too. Raises QuerySyntaxError."""
+    """Return the expression for the clauses, with only those spellings that occur; with all if the search `is_joint`:
+    also over other indexes. Raises QuerySyntaxError."""
     analyzers = analyzers_of_index(connection)
     occurs = fulltext.occurring(connection)
     language = expression.own_language(clauses)
@@ -296,7 +295,7 @@ def _matches(
 def _distinct_scores(
     connection: Connection, scores: Sequence[tuple[int, float]], whole: Collection[int]
 ) -> dict[int, float]:
-    """Return the scores, best first, each content once. The documents in `whole` have all words."""
+    """Return the scores, best first, each content once. `whole`: the documents that have every word."""
     if whole:
         raised = [(score[0], score[1] * (1 + ALL_WORDS_BONUS)) if score[0] in whole else score for score in scores]
         scores = sorted(raised, key=_SCORE, reverse=True)  # the sort is stable: ties stay in docid order
@@ -307,7 +306,7 @@ def _distinct_scores(
 
 
 def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> set[int]:
-    """Return those of the documents that have every word, if there are several."""
+    """Return the documents that have every word; none if there is only one word."""
     every_word = wanted.every_word()
     return fulltext.matching(connection, every_word, ids) if len(every_word) > 1 and ids else set()
 
@@ -315,8 +314,8 @@ def _whole(connection: Connection, wanted: Expression, ids: Collection[int]) -> 
 def _in_path(
     connection: Connection, wanted: Expression, terms: Sequence[fulltext.Weighed], ids: Collection[int]
 ) -> tuple[int, set[int]]:
-    """Return how many documents have every word in their path, and which of `ids`. An identifier that a text has as it
-    was typed names that text, and no file of the same words."""
+    """Return how many documents have every word in their path, and which of `ids`. If texts have an identifier as it
+    was typed, it names those texts, and not a file with the same words."""
     occurring = {phrase for term in terms for phrase, n in term.frequencies if n}
     if occurring & wanted.identifiers():
         return 0, set()
@@ -324,8 +323,8 @@ def _in_path(
 
 
 def _named(number: int, among: Collection[int], documents: int, scores: Mapping[int, float]) -> dict[int, float]:
-    """Return the best of the documents that a query names. The name of a folder with half of the documents says almost
-    nothing, the name of one file the most."""
+    """Return the best of the documents that a query names. The name of a folder with half of the documents is almost no
+    evidence; the name of a single file is the best evidence."""
     if not number or documents < 2:
         return {}
     says = 1 - log(number) / log(documents)
@@ -341,13 +340,13 @@ def _added(found: Sequence[fulltext.Survey]) -> fulltext.Survey:
 
 
 def _mean_of_the_rest(found: fulltext.Survey) -> float:
-    """Return the mean score of the documents that are not returned, those without a match included."""
+    """Return the mean score of all other documents, including those without a match."""
     rest: float = found.total - sum(map(_SCORE, found.matches))
     return min(max(rest, 0.0) / max(found.documents - len(found.matches), 1), found.matches[-1][1])
 
 
 def _prominence(found: fulltext.Survey, best: float) -> float:
-    """Use square roots: the scores of a few words are very uneven, so their best one would always stand out."""
+    """Use square roots, because the scores of a few words are very uneven: the best one would always stand out."""
     if not found.documents:
         return 0.0
     mean = found.total_of_roots / found.documents
@@ -356,7 +355,7 @@ def _prominence(found: fulltext.Survey, best: float) -> float:
 
 
 def _with_windows(found: _FoundDocuments, near: Mapping[int, float], limit: int) -> list[RankedDocument]:
-    """Return the best `limit` documents. `near`: the best windows of those that are long."""
+    """Return the best `limit` documents. `near`: the best windows of long documents."""
     scores = found.scores
     if near:
         blended = windows.blended(scores, near)
@@ -374,7 +373,7 @@ def _ranked(found: _FoundDocuments, id_: int, score: float, window: float | None
 def _best_windows(
     connection: Connection, candidates: Sequence[int], terms: Sequence[fulltext.Weighed]
 ) -> dict[int, float]:
-    """Return the best windows of the long candidates. A single word has no neighbours, so it has no windows."""
+    """Return the best windows of the long candidates; none for a single word, which has no neighbours."""
     least = windows.NEGLIGIBLE * max((term.weight for term in terms), default=0.0)
     heavy = [term for term in terms if term.weight >= least]
     if len(heavy) < 2:

@@ -1,4 +1,4 @@
-"""List the documents that pass the filters, newest first: for a query that has nothing to rank by."""
+"""List the documents that pass the filters, newest first, for a query without words to rank by."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _DEEPER = 4
 
 
 def newest(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> Matches:
-    """Return the newest `limit` documents with none of the excluded words, each content once, with the score 1; and how
-    many there are."""
+    """Return the newest `limit` documents without the excluded words, each content once, with the score 1; and the
+    number of all such documents."""
     depth = limit
     while True:
         found = [RankedDocument(id_, 1.0, None, {}) for id_ in ids(connection, excluded, filters, limit=depth)]
@@ -30,7 +30,7 @@ def newest(connection: Connection, excluded: Sequence[Clause], filters: Filters,
 
 
 def ids(connection: Connection, excluded: Sequence[Clause], filters: Filters, *, limit: int) -> list[int]:
-    """Return the newest documents with none of the excluded words."""
+    """Return the newest documents without the excluded words."""
     where, values = _without(connection, excluded, filters).condition()
     order = "ORDER BY d.dated DESC, d.docid, d.id LIMIT ?"
     rows = connection.execute(f"SELECT d.id FROM documents d WHERE {where} {order}", (*values, limit))

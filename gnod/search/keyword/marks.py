@@ -1,7 +1,7 @@
-"""Find the words of a query in a text, and the stretch of the text that has most of them.
+"""Find the words of a query in a text, and the stretch of the text with most of them.
 
-Plain substring searches, so that a long document costs milliseconds: the analyser checks the words only where the start
-of a term occurs. Other spellings (`plug-in` for `plugin`, dates) are found as the index finds them, in the whole text.
+It uses plain substring search, so that a long document costs milliseconds: the analyser checks words only where the
+start of a term occurs. Other spellings (`plug-in` for `plugin`, dates) are found as in the index, in the whole text.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ WINDOW_CHARACTERS = 240
 _MAX_PLACES = 50
 _MAX_WORD_CHARACTERS = 64
 _MAX_VARIANT_CHARACTERS = 128
-# Between two words of a phrase may be the end of a line and the markup of the next one.
+# The line end and the markup of the next line may be between two words of a phrase.
 _MAX_GAP = 40
 _MAX_IN_WORD = 4
-# Keep the terms of this many sets of languages: each language by itself, and all of the index.
+# Cache the terms of this many sets of languages: single languages, and all languages of an index.
 _LANGUAGE_SETS = 64
 _LETTER = re.compile(r"[^\W_]")
 # The text before and after a word, up to the next space.
 _BEFORE, _AFTER = re.compile(r"\S++\Z"), re.compile(r"\S*")
-# Sums have rounding errors: what differs by less is equal.
+# Sums have rounding errors. Values that agree in this many digits are equal.
 _DIGITS = 9
 _SAME = 10**-_DIGITS
 _TERM = itemgetter(2)
 
-# One variant of a query term is a sequence of index terms. With ANY_ENDING, which no term of the index contains, a term
-# matches all terms that begin with it.
+# One variant of a query term is a sequence of index terms. A term that ends with ANY_ENDING matches all terms that
+# begin with it. No term of the index contains ANY_ENDING.
 TermVariant = tuple[str, ...]
 ANY_ENDING = "*"
-# A term that begins with it is a word as the query has it, not its stem. Its number in marks is the complement (`~`) of
-# the number of its word.
+# A term that starts with this prefix is a word as the query has it, not its stem. Its number in marks is the complement
+# (`~`) of the number of its word.
 AS_WRITTEN = "="
-# A stretch that has a word as written is worth this share of the word more.
+# A stretch that has a word as written is worth more by this share of the word.
 _WRITTEN_SHARE = 0.5
 
-# Texts that every place of a variant contains: for each term, the beginning that all words with its stem share.
+# Substrings that every place of a variant contains: for each term, the beginning that all words with its stem share.
 _Needles = tuple[str, ...]
 
 
 class Mark(NamedTuple):
-    """A matched place; `term` is the number of the query term that matched; for a word as written, its complement."""
+    """A matched place. `term`: the number of the query term that matched; for a word as written, its complement."""
 
     start: int
     end: int
@@ -67,14 +67,14 @@ def as_written(word: str) -> str:
 
 
 def find_marks(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]) -> list[Mark]:
-    """Return the places of the query terms in order. Of a very frequent one, the places near a rarer one are returned,
-    or the first ones."""
+    """Return the places of the query terms in order. A very frequent term has only its places near rarer terms, or its
+    first ones."""
     return TermFinder(text, analyzers).marks(query_terms)
 
 
 class TermFinder:
-    """Finds index terms in one text: first the places where the start of a term occurs, which is fast, then whether the
-    word there has the term."""
+    """Finds index terms in one text. It first finds where the start of a term occurs, which is fast, and then checks
+    whether the word there has the term."""
 
     def __init__(self, text: str, analyzers: Sequence[Analyzer]) -> None:
         self.text = text
@@ -101,7 +101,7 @@ class TermFinder:
         return self._in_original(marks)
 
     def every_place(self, query_terms: Sequence[Sequence[TermVariant]], most: int) -> list[tuple[int, int]]:
-        """Return the places of all query terms in order, without those inside another: at least the first `most` of
+        """Return the places of all query terms in order, without places inside another: at least the first `most` of
         each variant."""
         whole = [(0, len(self._text))]
         found = {place for variant, _ in _stems(query_terms) for place in self._find(variant, whole, most)}
@@ -112,7 +112,7 @@ class TermFinder:
         return [self._plain.original(*place) for place in places]
 
     def words(self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int]) -> frozenset[int]:
-        """Return the numbers, as in marks, of the words that are in this range."""
+        """Return the numbers, as in marks, of the words in this range."""
         stretches = [self._here(within)]
         found: set[int] = set()
         for variant, number in numbered(query_terms):
@@ -126,9 +126,11 @@ class TermFinder:
         query_terms: Sequence[Sequence[TermVariant]],
         within: tuple[int, int] | None = None,
     ) -> list[Mark]:
-        """Return the marks of the best stretch of the text; empty if no term occurs. `within`: it is in this range.
+        """Return the marks of the best stretch of the text; empty if no term occurs. `within`: only stretches in this
+        range.
 
-        Only the words of the best stretch are analysed. If one of them does not have its term, the next best is tried.
+        Only the words of the best stretch are analysed. If a word does not have its term, the next best stretch is
+        tried.
         """
         possible = self._possible(query_terms, within)
         rough = sorted(possible)
@@ -145,13 +147,13 @@ class TermFinder:
         return []
 
     def worth(self, words: Iterable[int], query_terms: Sequence[Sequence[TermVariant]]) -> float:
-        """Return what words in one place of the text say, by their numbers in marks: the rarer they are in it, the
-        more."""
+        """Return the worth of words in one place of the text. `words`: their numbers in marks. Rare words of the text
+        are worth more."""
         counts = [max([len(self._places_of(_needles(variant))) for variant in word], default=0) for word in query_terms]
         return worth_of(words, counts)
 
     def _may_be(self, variant: TermVariant) -> bool:
-        """Tell whether the text may have a variant: it has not if it was searched for the needles without a result."""
+        """Return whether the text may have a variant. False if an earlier search for its needles had no result."""
         return self._first.get(_needles(variant)) != []
 
     def _here(self, within: tuple[int, int]) -> tuple[int, int]:
@@ -165,7 +167,7 @@ class TermFinder:
     def _possible(
         self, query_terms: Sequence[Sequence[TermVariant]], within: tuple[int, int] | None
     ) -> dict[Mark, list[TermVariant]]:
-        """Return the places where a term may be, and as which variants."""
+        """Return the places where a term may be, each with the variants that it may be."""
         possible: dict[Mark, list[TermVariant]] = {}
         variants = numbered(query_terms)
         ordered = [(*each, _needles(each[0])) for each in variants] if within else self._rarest_first(variants)
@@ -178,12 +180,12 @@ class TermFinder:
         return possible
 
     def _is_between_words(self, start: int, end: int) -> bool:
-        """Tell whether no letter or digit is beside a range. It is then nearly always a word as it is written."""
+        """Return whether no letter or digit is beside a range. The range is then nearly always a word as written."""
         return not (self._text[start - 1 : start].isalnum() or self._text[end : end + 1].isalnum())
 
     def for_words(self, query_terms: Sequence[Sequence[TermVariant]]) -> TermFinder:
-        """Return what finds all words of the query: where the text has one of them only with marks in it, a finder of
-        the text without these."""
+        """Return a finder for all words of the query. If marks inside a word hide it, the finder searches the text
+        without marks."""
         if all(not word or any(map(self.may_have, word)) for word in query_terms):
             return self
         bare = without_marks(self.text)
@@ -199,7 +201,7 @@ class TermFinder:
         return spelled_places(self._text, self.analyzers)
 
     def _check(self, mark: Mark, variants: Sequence[TermVariant]) -> Mark | None:
-        """Return the words at this place that have one of the variants; None when none has."""
+        """Return the words at this place that have one of the variants; None without such words."""
         for variant in variants:
             if len(variant) == 1:
                 start, end, is_word = self._word(variant[0], mark.start, mark.end)
@@ -213,7 +215,7 @@ class TermFinder:
         return None
 
     def _rarest_first(self, variants: Sequence[tuple[TermVariant, int]]) -> list[tuple[TermVariant, int, _Needles]]:
-        """Return the variants that the text may have, each with the number of its term and its needles."""
+        """Return the variants that the text may have, each with its term's number and its needles."""
         found = []
         for variant, number in variants:
             needles = _needles(variant)
@@ -223,7 +225,8 @@ class TermFinder:
         return [(variant, number, needles) for _, number, variant, needles in found]
 
     def _stretches(self, needles: _Needles, near: Iterable[Mark]) -> list[tuple[int, int]]:
-        """Return where to look: everywhere; for frequent needles near the marks of rarer ones, if there are any."""
+        """Return the ranges to search: near the marks of rarer terms for frequent needles, if there are such marks;
+        else the whole text."""
         if len(self._places_of(needles)) > _MAX_PLACES and (starts := {mark.start for mark in near}):
             return _around(starts, WINDOW_CHARACTERS)
         return [(0, len(self._text))]
@@ -231,14 +234,14 @@ class TermFinder:
     def _find(
         self, variant: TermVariant, stretches: Sequence[tuple[int, int]], most: int = _MAX_PLACES
     ) -> list[tuple[int, int]]:
-        """Return the ranges of a variant's words. `most`: in each stretch."""
+        """Return the ranges of a variant's words, at most `most` in each stretch."""
         if len(variant) == 1:
             return self._places(variant[0], stretches, most)
         around = _around(self._starts(_needles(variant), stretches, most), _MAX_VARIANT_CHARACTERS)
         return self._chains([self._places(term, around, most) for term in variant])
 
     def _chains(self, places: list[list[tuple[int, int]]]) -> list[tuple[int, int]]:
-        """Return the ranges in which the terms follow each other, with no word between them."""
+        """Return the ranges in which the terms follow each other without a word between them."""
         chains = places[0]
         for following in places[1:]:
             chains = [
@@ -253,7 +256,7 @@ class TermFinder:
         return end - start <= _MAX_GAP and not _LETTER.search(self._text, start, max(start, end))
 
     def _places_of(self, needles: _Needles) -> list[int]:
-        """Return the first places of the needles, one more than _MAX_PLACES."""
+        """Return the first places of the needles, up to one more than _MAX_PLACES."""
         known = self._first.get(needles)
         if known is None:
             known = self._first[needles] = self._search(needles)
@@ -273,7 +276,7 @@ class TermFinder:
         return [place for low, high in stretches for place in islice(self._occurrences(needles, low, high), most)]
 
     def _occurrences(self, needles: _Needles, low: int, high: int) -> Iterable[int]:
-        """Return the places of the needles where a word, or a part of one, may begin."""
+        """Return the places of the needles where a word or a part of a word may begin."""
         known = self._first.get(needles)
         if known is None or len(known) > _MAX_PLACES:
             return self._searched(needles, low, high)
@@ -294,7 +297,7 @@ class TermFinder:
                 at = find(needle, at + 1, high)
 
     def _may_begin(self, at: int) -> bool:
-        """Tell whether a word, or a part of one, may begin at this place."""
+        """Return whether a word or a part of a word may begin at this place."""
         text = self._text
         return self._strips_prefixes or not (at and text[at - 1].islower() and text[at].islower())
 
@@ -307,7 +310,7 @@ class TermFinder:
         return sorted(places)
 
     def _words(self, term: str, low: int, high: int) -> Iterator[tuple[int, int]]:
-        """Yield the words that have the term; in unspaced scripts, the places of the characters themselves."""
+        """Yield the words that have the term; in unspaced scripts, yield the places of its characters."""
         needle = _needle(term)
         after = low
         for position in self._occurrences((needle,), low, high):
@@ -330,7 +333,7 @@ class TermFinder:
         return start, end, _is_among(term, terms)
 
     def _terms_at(self, start: int, end: int) -> frozenset[str]:
-        """Return the terms of a word. Those of a name depend on what is beside it, and on whether it is in a fence."""
+        """Return the terms of a word. The terms of a name depend on its neighbours, and on whether it is in a fence."""
         word = self._text[start:end]
         if not is_name(word):
             return _terms_of(word, self._terms, self.analyzers)
@@ -343,7 +346,7 @@ class TermFinder:
 
 
 def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[Analyzer]) -> frozenset[str]:
-    """Return the terms that a word has in any of the languages. `known` to have them."""
+    """Return the terms that a word has in any of the languages. `known`: their cache."""
     terms = known.get(word)
     if terms is None:
         found = (term for a in analyzers for term in " ".join(a.terms_of(visible(word))).split())
@@ -353,8 +356,7 @@ def _terms_of(word: str, known: Cache[str, frozenset[str]], analyzers: Sequence[
 
 @lru_cache(_LANGUAGE_SETS)
 def _known_terms(_analyzers: tuple[tuple[str, bool], ...]) -> Cache[str, frozenset[str]]:
-    """Return what is known of the terms that words have in these languages, for all threads: texts repeat their
-    words."""
+    """Return the cache of the terms of words in these languages, which all threads share: texts repeat their words."""
     return Cache()
 
 
@@ -367,7 +369,7 @@ def numbered(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVar
 
 
 def _stems(query_terms: Sequence[Sequence[TermVariant]]) -> list[tuple[TermVariant, int]]:
-    """Do as `numbered`, without words as written: their places are places of their stems, too."""
+    """Do as `numbered`, without words as written: their places are also places of their stems."""
     return [numbered for numbered in numbered(query_terms) if numbered[1] >= 0]
 
 
@@ -381,7 +383,7 @@ _is_unspaced = Computed(is_unspaced).__getitem__
 
 
 def _needle_of(term: str) -> str:
-    """Return what every word with that stem contains ("studi" is the stem of "study", "use" of "using")."""
+    """Return the substring of every word with that stem ("studi" is the stem of "study", "use" of "using")."""
     if term.endswith(ANY_ENDING) or term.startswith(AS_WRITTEN):
         return term.removesuffix(ANY_ENDING).removeprefix(AS_WRITTEN)
     may_end_otherwise = len(term) > 3 or (len(term) == 3 and term[-1] in "ei")
@@ -392,7 +394,7 @@ _needle = Computed(_needle_of).__getitem__
 
 
 def _needles_of(variant: TermVariant) -> _Needles:
-    """Return the needle of each term. The pairs of an unspaced run overlap, and are one needle."""
+    """Return the needle of each term. The pairs of an unspaced run overlap, so they are one needle."""
     if all(map(_is_unspaced, variant)):
         return (variant[0] + "".join(term[1:] for term in variant[1:]),)
     return tuple(map(_needle, variant))
@@ -402,13 +404,13 @@ _needles = Computed(_needles_of).__getitem__
 
 
 def _spelled_term(needles: _Needles) -> str | None:
-    """Return the term that stands for a spelling, which is not a part of the text."""
+    """Return the term of a spelling, if it is one. The text does not contain such a term."""
     return needles[0] if len(needles) == 1 and needles[0].endswith(SPELLED) else None
 
 
 def _pattern_of(needles: _Needles) -> re.Pattern[str]:
-    """Return a pattern for the first needle, before the others in order: between them are the ends of their words, and
-    what is between words."""
+    """Return a pattern for the first needle, followed by the others in order. Between needles it allows the ends of
+    words and the gaps between words."""
     between = rf"\S{{0,{_MAX_WORD_CHARACTERS}}}?[\W_]{{0,{_MAX_GAP}}}?"
     first, *others = map(re.escape, needles)
     return re.compile(f"{first}(?={between}{between.join(others)})")
@@ -418,7 +420,7 @@ _pattern = Computed(_pattern_of).__getitem__
 
 
 def joined_ranges(ranges: Iterable[tuple[int, int]], *, touching: bool = True) -> list[tuple[int, int]]:
-    """Return the ranges in order. Those that overlap become one, and, where `touching`, also those that touch."""
+    """Return the ranges in order. Merges ranges that overlap and, if `touching`, ranges that touch."""
     found: list[tuple[int, int]] = []
     for start, end in sorted(ranges):
         if found and (start < found[-1][1] or (touching and start == found[-1][1])):
@@ -452,7 +454,8 @@ def _is_combining(character: str) -> bool:
 
 
 def worth_of(words: Iterable[int], counts: Mapping[int, int] | Sequence[int]) -> float:
-    """Return what words in one place say, by their numbers in marks. `counts`: how often each is in the text."""
+    """Return the worth of words in one place. `words`: their numbers in marks. `counts`: how often each is in the
+    text."""
     return round(sum(_worth(word, counts[max(word, ~word)]) for word in words), _DIGITS)
 
 
@@ -461,8 +464,9 @@ def _worth(word: int, count: int) -> float:
 
 
 def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
-    """Return those marks of a text, in order, that lie in the best stretch of this size: most different words, the
-    rarer in this text the better; the earliest of equals, unless a later one is much closer together."""
+    """Return the marks in the best stretch of this size, in order. The best stretch has most different words; rare
+    words of this text count more. Among equals, the first is best, unless the words of a later one are much closer
+    together."""
     counts = Counter(map(_TERM, marks))
     worth = {term: _worth(term, count + counts.get(~term, 0)) for term, count in counts.items()}
     best, best_score, best_length = marks[:1], 0.0, 0
@@ -473,7 +477,7 @@ def best_window(marks: list[Mark], size: int = WINDOW_CHARACTERS) -> list[Mark]:
         inside[number] += 1
         if inside[number] == 1:
             score += worth[number]
-        # Shrink to what fits, and then to what is needed.
+        # Shrink to the size, and then to the marks that are needed.
         while first < last and (start < end - size or inside[first_number] > 1):
             inside[first_number] -= 1
             if not inside[first_number]:

@@ -1,6 +1,7 @@
-"""Find definitions by name: exact names first, then those with all parts of it, as `retry_with_backoff` for `backoff`.
+"""Find definitions by name: first exact names, then names with all its parts, such as `retry_with_backoff` for
+`backoff`.
 
-A name may be given with what it is in: `Retry.run`, `tide::Ring`. Case does not matter.
+A name may be qualified: `Retry.run`, `tide::Ring`. Case does not matter.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from gnod.store.tables import definitions, documents
 from gnod.store.tables.definitions import DefinitionSite
 from gnod.store.tables.filters import Condition, Filters
 
-# The scores of a document that defines a name exactly, that defines it in part, and that only uses it.
+# The scores of documents: with an exact definition of a name, with a definition that has its parts, and without either.
 EXACT, IN_PART, USES = 1.0, 0.75, 0.5
 # Examine at most this many definitions of a common name.
 _MOST = 5000
@@ -26,14 +27,14 @@ _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\dA-Za-z_]+")
 
 
 class Symbol(NamedTuple):
-    """`path`: the names, or the ends of them, that the name is in."""
+    """`path`: the names that qualify it, or their ends."""
 
     path: tuple[str, ...]
     name: str
 
 
 def symbol(text: str) -> Symbol | None:
-    """Return what a value asks for; None for one without a name."""
+    """Return the symbol that a field's value names; None for a value without a name."""
     names = [name.casefold() for name in _SEPARATORS.split(text.strip().removesuffix("()").strip("*")) if name]
     return Symbol(tuple(names[:-1]), names[-1]) if names else None
 
@@ -46,7 +47,7 @@ def defining(connection: Connection, wanted: Symbol) -> Condition:
 def with_definitions(
     connection: Connection, wanted: Sequence[Symbol], filters: Filters, ranked: Sequence[RankedDocument], limit: int
 ) -> list[RankedDocument]:
-    """Return the documents that define a symbol, with the place of the definition, before the others."""
+    """Put the documents that define a symbol, with the place of the definition, before the others."""
     found = _defining_documents(connection, wanted, filters)
     others = [each._replace(score=USES * each.score) for each in ranked if each.id not in found]
     return [*found.values(), *others][:limit]
@@ -67,7 +68,7 @@ def _defining_documents(
 
 
 def _order(match: tuple[float, DefinitionSite]) -> tuple[float, int, int]:
-    """Exact names first; then outer definitions, and short names."""
+    """Put exact names first, then outer definitions, then short names."""
     score, (_, found) = match
     return -score, found.path.count(">") + bool(found.path), len(found.name)
 

@@ -1,7 +1,7 @@
-"""How close together the words of a query are in a long document (passage evidence: Callan 1994). Pure.
+"""Score how close together the words of a query are in a long document (passage evidence: Callan 1994). Pure.
 
-BM25 counts the words of a whole document. In a long one, the words of a query also occur far apart, in passages about
-other things. So the score of the best window of WINDOW terms also counts.
+BM25 counts the words of a whole document. In a long document, the words of a query also occur far apart, in passages
+about other things. So the score of the best window of WINDOW terms also counts.
 """
 
 from __future__ import annotations
@@ -13,22 +13,22 @@ import numpy as np
 from gnod import bm25
 
 WINDOW = 64
-# The share of the window's score in that of a long document, and the number of terms from which a document is long
+# The share of the window in the score of a long document, and the number of terms that makes a document long
 # (docs/adr/0027-long-documents.md has the figures).
 SHARE = 1 / 3
 LONG = 600
-# Terms below this share of the heaviest term's weight say little and occur often.
+# Leave out terms below this share of the heaviest term's weight: they say little and occur often.
 NEGLIGIBLE = 0.15
 _BLOCK = WINDOW // 2
 
 
 TermPlaces = tuple[float, Sequence[tuple[int, bytes]]]
-"""The weight of a term, and where it occurs: of each document, the positions of each of the term's phrases, as unsigned
-32-bit integers."""
+"""The weight of a term, and pairs of a document and the positions of one of the term's phrases, as unsigned 32-bit
+integers."""
 
 
 def best_windows(terms: Sequence[TermPlaces]) -> dict[int, float]:
-    """Return the score of the best window of each document. Windows begin at every half window."""
+    """Return the score of each document's best window. Windows overlap by half."""
     numbers = {id_: number for number, id_ in enumerate(dict.fromkeys(id_ for _, places in terms for id_, _ in places))}
     last, found = np.zeros(len(numbers), np.int64), []
     for weight, places in terms:
@@ -38,8 +38,8 @@ def best_windows(terms: Sequence[TermPlaces]) -> dict[int, float]:
         blocks = (positions // _BLOCK).astype(np.int64)
         np.maximum.at(last, owners, blocks)
         found.append((weight, owners, blocks))
-    # The blocks of all documents in one row, with an empty one after each document. No window begins there, so none
-    # reaches into the next document.
+    # Put the blocks of all documents in one row, with an empty block after each document. No window begins there, so no
+    # window reaches into the next document.
     starts = np.append(0, np.cumsum(last + 2))
     scores = np.zeros(starts[-1])
     for weight, owners, blocks in found:
@@ -50,10 +50,10 @@ def best_windows(terms: Sequence[TermPlaces]) -> dict[int, float]:
 
 
 def blended(scores: Mapping[int, float], windows: Mapping[int, float]) -> dict[int, float]:
-    """Return the scores, those of documents with a window blended with the window's, in the same order.
+    """Blend the scores of documents with the scores of their windows. Keeps the order of the documents.
 
-    The scores of windows are scaled by the median of their ratio to the documents' scores, so that long documents have
-    no general advantage or disadvantage.
+    The window scores are scaled by the median of their ratio to the documents' scores, so that long documents have no
+    general advantage or disadvantage.
     """
     ratios = [windows[id_] / score for id_, score in scores.items() if score > 0 and id_ in windows]
     if not ratios:

@@ -1,4 +1,4 @@
-"""From the similarity of vectors to ranked documents: deeper and deeper, until enough documents pass the filters."""
+"""Rank documents by the similarity of their vectors. Searches deeper until enough documents pass the filters."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _MIN_DEPTH = 64
 _DEEPER = 4
 # Read the vectors that are within this many margins of the last document needed. Others are very unlikely to be nearer.
 _SETTLED = 1.33
-# The cost of examining one more document, relative to querying one that passes.
+# The cost to examine one more document, relative to the cost to query one that passes.
 _COST = 10
-# If it is known without a query which documents pass, search only those when they are less than this share.
+# If the documents that pass are known without a query, and are less than this share, search only these.
 _KNOWN_SHARE = 0.25
-# Documents as near as the last one, within the error of quantisation, are checked down to this depth.
+# Check documents that are as near as the last one, within the error of quantisation, down to this depth.
 _MAX_DEPTH = 4096
 _STREAMED_ROWS = 4096
 # A search on disk keeps this many vectors.
@@ -37,7 +37,7 @@ Exact = Callable[[Ids], Cosines]
 
 
 class Spread(NamedTuple):
-    """Mean and standard deviation of the cosines of a number of documents, each by its best vector."""
+    """The mean and standard deviation of documents' cosines, each by its best vector."""
 
     mean: float
     deviation: float
@@ -45,13 +45,13 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, best: Floats) -> Spread | None:
-        """`best`: the cosine of each document's best vector; None without any."""
+        """`best`: the cosine of each document's best vector. None without documents."""
         if not len(best):
             return None
         return cls(float(best.mean(dtype=np.float64)), float(best.std(dtype=np.float64)), len(best))
 
     def plus(self, other: Spread) -> Spread:
-        """Return the spread over the documents of both."""
+        """Return the spread of both sets of documents together."""
         whole = self.documents + other.documents
         mean = (self.documents * self.mean + other.documents * other.mean) / whole
         squares = sum(each.documents * (each.deviation**2 + each.mean**2) for each in (self, other)) / whole
@@ -59,8 +59,8 @@ class Spread(NamedTuple):
 
 
 class Winners(NamedTuple):
-    """Vectors that may be the best of their documents: for each, the ids of the document and of the vector, and the
-    cosine. Those of a document are in the order of their places."""
+    """Vectors that may be the best of their documents, with the ids of document and vector, and the cosine. The vectors
+    of one document are in the order of their places."""
 
     documents: Ids
     vectors: Ids
@@ -74,8 +74,8 @@ class Winners(NamedTuple):
 
 
 class WantedDocuments(NamedTuple):
-    """The documents that pass the filters. `collections`: all documents of these pass, and no others; None: only the
-    database can tell. `is_all`: these are all that there are."""
+    """The documents that pass the filters. `collections`: exactly the documents of these pass; None: only the database
+    knows. `is_all`: these are all collections."""
 
     connection: Connection
     condition: Condition
@@ -83,7 +83,7 @@ class WantedDocuments(NamedTuple):
     is_all: bool = False
 
     def among(self, layout: Layout, numbers: Ids) -> Ids:
-        """Return those of some documents (numbers in the layout) that pass."""
+        """Return the documents that pass. `numbers`, result: numbers in the layout."""
         if self.collections is not None:
             return layout.in_collections(self.collections, numbers)
         documents = layout.documents[numbers]
@@ -96,7 +96,7 @@ class WantedDocuments(NamedTuple):
         return layout.numbers(self._passing(self.condition))
 
     def are_few(self, share: float, limit: int, documents: int) -> bool:
-        """Tell whether it is cheaper to find all documents that pass, a `share` of them, than to examine documents
+        """Return whether it is cheaper to find all documents that pass (a `share` of all) than to examine documents
         until `limit` of them pass."""
         if self.collections is not None:
             return share < _KNOWN_SHARE
@@ -108,28 +108,28 @@ class WantedDocuments(NamedTuple):
 
 
 class Ranking(Protocol):
-    """The documents that have vectors, with the cosine of their best one with a query."""
+    """The documents with vectors, ranked by the cosine of their best vector with a query."""
 
     def __len__(self) -> int:
-        """Return how many documents there are."""
+        """Return the number of documents."""
 
     def top(self, depth: int, needed: int, wanted: WantedDocuments | None = None) -> tuple[Winners, float]:
-        """Return the best vectors of those of the best `depth` documents that pass, at least of those that may be among
-        the best `needed`, and an upper bound for all documents beyond these (-inf: there are none)."""
+        """Return the best vectors of the documents that pass among the best `depth`, at least for all that may be among
+        the best `needed`. Also return an upper bound for the cosines of all other documents (-inf: there are none)."""
 
     def share(self, wanted: WantedDocuments) -> float | None:
-        """Return about which share of the documents passes, where it saves work to know that first."""
+        """Return the approximate share of documents that pass; None if the share would not save work."""
 
     def narrowed(self, wanted: WantedDocuments, ids: Collection[int] | None = None) -> Ranking:
-        """Return the ranking of the documents that pass; with `ids`, of those among them."""
+        """Return the ranking of only the documents that pass; with `ids`, only of these."""
 
     def spread(self) -> Spread | None:
-        """Return mean and deviation over all documents; None: not known."""
+        """Return mean and deviation over all documents; None: unknown."""
 
 
 class ScoredVectors:
-    """Vectors with cosines known to within `margin`; those of the best documents are made `exact`. Documents without
-    any of these vectors have a cosine of at most `below`."""
+    """Vectors with cosines known to within `margin`. The cosines of the best documents are recomputed with `exact`.
+    Documents without any of these vectors have a cosine of at most `below`."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class ScoredVectors:
         rows, owners = self._layout.rows_of(numbers)
         near = self._cosines[rows] >= self._best[numbers][owners] - 2 * self._margin
         rows, owners = rows[near], owners[near]
-        # Rounding may give more than 1, which would make equal vectors differ.
+        # Rounding may give more than 1, and then equal vectors would differ.
         cosines = self._exact(rows)
         cosines = np.where(cosines > 1, 1.0, cosines)
         winners = Winners(self._layout.documents[numbers][owners], self._ids[rows], cosines)
@@ -183,7 +183,7 @@ class ScoredVectors:
 
 
 class OnDisk(ScoredVectors):
-    """The stored vectors of a model; each query reads all of them, and keeps the nearest."""
+    """The stored vectors of a model. Each query reads all of them and keeps the nearest."""
 
     def __init__(self, connection: Connection, model_id: int, query: Floats) -> None:
         found = vector_rows.nearest(connection, model_id, query.tobytes(), _ON_DISK)
@@ -204,7 +204,7 @@ class OnDisk(ScoredVectors):
 def _neighbours(
     connection: Connection, model_id: int, query: Floats, found: list[tuple[int, float]]
 ) -> tuple[Ids, Floats, Layout, Exact]:
-    """Return what `ScoredVectors` needs of vectors that the database found."""
+    """Return the arguments of `ScoredVectors` for vectors that the database found."""
     found = sorted(found)
     ids = np.asarray([id_ for id_, _ in found], np.int64)
     cosines = np.asarray([cosine for _, cosine in found], np.float32)
@@ -213,7 +213,7 @@ def _neighbours(
 
 
 def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
-    """Rank vectors that are read from the database for this query only."""
+    """Rank vectors that are read from the database only for this query."""
     parts = [
         (ids, np.asarray(vectors @ query, np.float32))
         for ids, vectors in vector_rows.blocks(connection, model_id, _STREAMED_ROWS)
@@ -225,7 +225,7 @@ def streamed(connection: Connection, model_id: int, query: Floats) -> Ranking:
 
 
 def of_documents(connection: Connection, model_id: int, query: Floats, document_ids: Collection[int]) -> Ranking:
-    """Rank these documents alone, by vectors that are read for this query."""
+    """Rank only these documents, by vectors that are read for this query."""
     places = vector_rows.places_of(connection, model_id, document_ids)
     ids, vectors = vector_rows.by_ids(connection, model_id, np.unique(places[0]).tolist())
     cosines = np.asarray(vectors @ query, np.float32) if len(ids) else np.empty(0, np.float32)
@@ -236,7 +236,7 @@ def documents(
     connection: Connection, ranking: Ranking, filters: Filters, limit: int, *, is_current: bool = False
 ) -> list[RankedDocument]:
     """Return the best `limit` documents that pass the filters, each content once; ties by document id. `is_current`:
-    the ranking has what this snapshot has, and nothing else; then looking up places is left to `placed`."""
+    the ranking has exactly the documents of this snapshot; the places are then looked up later, by `placed`."""
     wanted = _wanted(connection, filters, is_current=is_current)
     return _search(connection, ranking, wanted, limit, look_up=not is_current)
 
@@ -249,15 +249,15 @@ def these(
     *,
     is_current: bool = False,
 ) -> list[RankedDocument]:
-    """Return those of the documents that pass the filters and have a vector, at any rank; best first. `is_current` as
-    in `documents`."""
+    """Return all of `document_ids` that pass the filters and have a vector, best first. `is_current`: as in
+    `documents`."""
     wanted = _wanted(connection, filters, is_current=is_current)
     narrowed = ranking.narrowed(wanted, document_ids)
     return _search(connection, narrowed, wanted, len(document_ids), is_narrowed=True, look_up=not is_current)
 
 
 def passing(layout: Layout, wanted: WantedDocuments, ids: Collection[int] | None) -> Ids:
-    """Return the documents that pass, as numbers in the layout; with `ids`, those among them."""
+    """Return the documents that pass, as numbers in the layout; with `ids`, only of these."""
     if ids is None:
         return wanted.every(layout)
     return wanted.among(layout, layout.numbers(np.asarray(list(ids), np.int64)))
@@ -273,7 +273,7 @@ def _wanted(connection: Connection, filters: Filters, *, is_current: bool) -> Wa
 
 
 def placed(connection: Connection, ranked: Iterable[RankedDocument]) -> list[RankedDocument]:
-    """Return the documents with their places, where these were not looked up yet."""
+    """Look up the places of documents that have none yet."""
     ranked = list(ranked)
     spans = _spans(connection, [held for each in ranked for held in each.unplaced])
     return [_with_first(each, spans) if each.unplaced else each for each in ranked]
@@ -317,14 +317,14 @@ def _search(
 
 
 def _deeper(depth: int, share: float, limit: int) -> int:
-    """Return the depth at which `limit` documents should have passed: at least twice as deep, and not too far."""
+    """Return the depth at which `limit` documents should pass: at least twice as deep, but limited."""
     wanted = int(1.5 * limit / share) if share else _DEEPER * depth
     return min(max(wanted, 2 * depth), _DEEPER * depth)
 
 
 def _first(connection: Connection, winners: Winners, limit: int, *, look_up: bool) -> list[RankedDocument]:
-    """Return the best documents. With `look_up`, with the places of their vectors: only these are looked up; a vector
-    without a place, which this snapshot does not have, does not count."""
+    """Return the best documents. With `look_up`, also look up the places of their vectors. A vector without a place is
+    not in this snapshot, so it does not count."""
     while True:
         first = without_copies(connection, _ranked(winners))[:limit]
         if not look_up:
@@ -338,7 +338,7 @@ def _first(connection: Connection, winners: Winners, limit: int, *, look_up: boo
 
 
 def _ranked(winners: Winners) -> list[RankedDocument]:
-    """Return the documents by their best vector, each with all vectors that are as good; ties by document id."""
+    """Return the documents by their best vector, each with all equally good vectors; ties by document id."""
     order = np.lexsort((winners.documents, -winners.cosines))
     scores = ((1 + winners.cosines) / 2).clip(0.0, 1.0)
     best: dict[int, tuple[float, float, list[Held]]] = {}
@@ -352,7 +352,7 @@ def _ranked(winners: Winners) -> list[RankedDocument]:
 
 
 def _spans(connection: Connection, wanted: Sequence[Held]) -> dict[Held, Span]:
-    """Return the first place of each vector in its document; empty if this snapshot does not have it there."""
+    """Return the first place of each vector in its document. Leaves out vectors that are not in this snapshot."""
     if not wanted:
         return {}
     rows = connection.execute(
@@ -372,15 +372,15 @@ def _spans(connection: Connection, wanted: Sequence[Held]) -> dict[Held, Span]:
 
 
 def _layout(ids: Ids, places: Places) -> Layout:
-    """Return the places of vectors that all have one of these ids, which ascend."""
+    """Return the layout of these places. `ids`: of all their vectors, ascending."""
     vectors, documents, collections = places
     return Layout.of(np.searchsorted(ids, vectors), documents, collections)
 
 
 def _best(cosines: Floats, depth: int, within: float = 0.0) -> tuple[Ids, float]:
-    """Return the numbers of the best `depth` documents, with all that are `within` this distance of the last, and an
-    upper bound for the others."""
-    # If only a few documents of many have cosines, partitioning all would take 40 times as long, because almost all
+    """Return the numbers of the best `depth` documents, and of all `within` this distance of the last one, and an upper
+    bound for the others."""
+    # If only a few of many documents have cosines, a partition of all would take 40 times as long, because almost all
     # values are equal.
     there = np.flatnonzero(cosines > -np.inf)
     if depth >= len(there):
@@ -405,7 +405,7 @@ def stored(connection: Connection, model_id: int, ids: Ids, query: Floats) -> Ex
 
 
 def in_memory(vectors: Callable[[Ids], Floats], query: Floats) -> Exact:
-    """Return the exact cosines of vectors that are in memory as they are stored."""
+    """Return the exact cosines of unquantised vectors in memory."""
     return lambda rows: _cosines(vectors(rows), query)
 
 

@@ -1,7 +1,7 @@
-"""The nearest of very many vectors: those whose signs are most like the query's are compared, the others are not.
+"""Find the nearest of very many vectors: compare only vectors whose signs are most like the query's.
 
-How many are compared depends on the query, so that the nearest are almost never missed. If few documents pass a filter,
-all their vectors are compared.
+The number of compared vectors depends on the query, so that the nearest are almost never missed. If few documents pass
+a filter, all their vectors are compared.
 """
 
 from __future__ import annotations
@@ -18,28 +18,28 @@ from gnod.search.meaning.vector_matrix import Floats, Ids, Layout, Matrix, Owner
 from gnod.search.meaning.vector_signs import Differences
 from gnod.store.connection import Connection
 
-# The number of vectors that are compared first, and for each document wanted.
+# The minimum number of vectors to compare first, and the number for each requested document.
 _LEAST = 4096
 _PER_DOCUMENT = 16
-# Compare the rows that differ in as many signs as this number of the nearest ones, and in this many standard deviations
-# more.
+# Compare rows that differ in as many signs as this many of the nearest rows, plus this many standard deviations.
 _JUDGED = 64
 _SIGMAS = 1.75
-# If a larger share of the vectors has signs like the query's, compare all: that is less work than one by one.
+# If a larger share of the vectors has signs like the query's, compare all: a full product is less work than separate
+# rows.
 _MANY = 0.05
-# The cosines of one vector in this many are computed to estimate which are the nearest.
+# Take the cosine of one vector in this many to estimate the cosine of the last of the nearest.
 _STRIDE = 16
-# Compare this many vectors without looking at their signs.
+# Compare up to this many vectors without a look at their signs.
 _FEW = 32_768
-# The number of documents that stand for all in `spread`, and in `sample`.
+# The number of sampled documents in `spread`, and in `share`.
 _SAMPLE, _TRIED = 4096, 64
 
 
 class Presorted:
-    """The vectors of a matrix with a centre, as they are when this is made. Only then, the matrix must not change.
+    """A snapshot of the vectors of a matrix with a centre. The matrix must not change while the snapshot is made.
 
-    `_numbers` are those of the rows that were compared already, with their `_cosines`: all that differ from the query
-    in at most `_most` signs. If the signs tell too little, all are compared (`_every`), and these are the nearest.
+    `_numbers`, `_cosines`: of the rows compared so far, which are all rows that differ from the query in at most
+    `_most` signs. If the signs are no good guide, all rows are compared (`_every`), and `_numbers` are the nearest.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Presorted:
     def share(self, wanted: WantedDocuments) -> float | None:
         if not len(self):
             return None
-        # Choose at random: documents at equal distances may have something in common.
+        # Choose at random, because documents at equal distances may have something in common.
         numbers = ascending(np.random.default_rng(1).integers(0, len(self), _TRIED))
         return len(wanted.among(self._layout, numbers)) / len(numbers)
 
@@ -90,12 +90,12 @@ class Presorted:
         winners, below = self._scored(self._named(numbers[order]), cosines[order]).top(depth, needed, wanted)
         if is_all:
             return winners, below
-        # Others are very unlikely to be nearer than the farthest of these.
+        # Other vectors are very unlikely to be nearer than the farthest of these.
         return winners, max(below, float(cosines.min(initial=np.inf)) + self._margin)
 
     def _compare_near(self, depth: int) -> None:
-        """Compare the rows that may be among the nearest `depth`: about as many signs differ as in the nearest that are
-        known so far."""
+        """Compare the rows that may be among the nearest `depth`: rows with about as many different signs as the
+        nearest rows so far."""
         if self._rows is not None and len(self._rows) <= _FEW:
             if self._most < 0:
                 self._compare(np.arange(len(self._rows)), len(self._query))
@@ -109,7 +109,8 @@ class Presorted:
             self._most = len(self._query) if len(self._numbers) == len(self._every) else self._most
 
     def _compare_by_signs(self, least: int, judged: int) -> None:
-        """Compare `least` rows at least. How many signs differ in the `judged` nearest tells which others."""
+        """Compare at least `least` rows. The number of different signs in the `judged` nearest rows decides which
+        others to compare."""
         differences = self._differences()
         if len(self._numbers) < least:
             fewest = vector_signs.fewest(differences, least)
@@ -126,7 +127,7 @@ class Presorted:
             self._compare_more(np.flatnonzero(are_wanted), wanted)
 
     def _compare_more(self, numbers: Ids, most: int) -> None:
-        """Compare those of the rows that were not compared yet. They include all that differ in at most this many
+        """Compare the rows that were not compared yet. `most`: the rows include all that differ in at most this many
         signs."""
         if len(self._numbers):
             numbers = numbers[self._differences()[numbers] > self._most]
@@ -148,7 +149,7 @@ class Presorted:
         return narrow
 
     def _differences(self) -> Differences:
-        """Return in how many signs the vectors differ from the query."""
+        """Return the number of signs in which each vector differs from the query."""
         if self._counted is None:
             self._counted = self._counter(self._rows)
         return self._counted
@@ -164,7 +165,7 @@ class Presorted:
         return numbers if self._rows is None else self._rows[numbers]
 
     def _scored(self, rows: Ids, cosines: Floats) -> ScoredVectors:
-        """Rank the documents of these rows, which ascend."""
+        """Rank the documents of these rows. The rows must ascend."""
         ids = self._ids[rows]
         layout = self._layout.among(rows, len(self._ids), self._owners)
         exact = stored(self._connection, self._model_id, ids, self._query)
@@ -172,7 +173,7 @@ class Presorted:
 
 
 def _nearest(cosines: Floats, count: int) -> Ids:
-    """Return the numbers of the `count` highest, ascending, and some more."""
+    """Return the numbers of at least the `count` highest cosines, ascending."""
     if count >= len(cosines):
         return np.arange(len(cosines))
     sample, wanted = cosines[::_STRIDE], count // _STRIDE

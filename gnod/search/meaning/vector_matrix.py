@@ -1,13 +1,13 @@
-"""Vectors of one model in memory: add, remove, the similarity of all of them to a query, and which documents hold them.
-Must not depend on the database.
+"""The vectors of one model in memory: add and remove vectors, compute their similarity to a query, and map them to
+documents. Must not depend on the database.
 
-Rows are stored in segments, so growing copies nothing. Exact: float32, one matrix-vector product per segment.
-Quantised: int8 with a scale per row, a quarter of the memory; its cosines are almost always within `margin`, so the
-best must be recomputed from the vectors. Quantised rows can also have signs (`vector_signs`), which tell in a third of
-the time which rows may be near.
+Rows are stored in segments, so growth does not copy them. Exact: float32, one matrix-vector product per segment.
+Quantised: int8 with a scale per row, a quarter of the memory. Quantised cosines are almost always within `margin`, so
+the best must be recomputed from the vectors. Quantised rows can also have signs (`vector_signs`), which find the rows
+that may be near in a third of the time.
 
-A text that occurs in several documents has one vector and several places: a `Layout` leads from the similarity of each
-vector to the best of each document.
+A text that occurs in several documents has one vector and several places. A `Layout` maps the similarities of vectors
+to the best similarity of each document.
 """
 
 from __future__ import annotations
@@ -33,29 +33,29 @@ Rows = NDArray[np.int32 | np.int64]
 Quantised = tuple[NDArray[np.int8], np.float32]
 """A query as a matrix of one row, and its scale."""
 Range = tuple[int, int, int, int]
-"""A segment, its first row, and from where to where those of its rows that are wanted are among all wanted ones."""
+"""A segment, its first row, and the range of its requested rows among all requested rows."""
 
 NO_OWNER, SEVERAL = -1, -2
 SEGMENT_ROWS = signs.MOST_ROWS
 _INT8_MAX = 127
-# The helper works beside the thread of a query if a core is free.
+# The helper works in parallel with the thread of a query if a core is free.
 _helper = ThreadPoolExecutor(1, thread_name_prefix="gnod-nearest")
 # Quantise this many rows at a time: they fit into the processor's cache.
 _BLOCK_ROWS = 1024
-# Removed rows are compared until they are this share of all rows.
+# Removed rows are still compared until they are this share of all rows.
 _COMPACT_ABOVE = 0.2
 _MIN_DEAD = 1024
-# Counting a larger share of rows is not faster than counting all.
+# A count of a larger share of rows is no faster than a count of all.
 _SCATTERED = 0.25
 # The maximum error of a float32 sum of a few hundred products.
 FLOAT_NOISE = 2e-6
-# Rounding errors are uniform over one step of the scale, and their sum is normal. This limit is in standard deviations.
+# Rounding errors are uniform over one step of the scale, and their sum is normal. The limit is in standard deviations.
 _ROUNDING_SIGMAS = 6.0
 
 
 class Matrix:
-    """Rows are vectors of length 1, with ascending ids. `centre`: about their mean, for quantised rows with signs. Not
-    thread-safe."""
+    """Rows are vectors of length 1, with ascending ids. `centre`: approximately their mean, for quantised rows with
+    signs. Not thread-safe."""
 
     def __init__(self, dimensions: int, *, quantised: bool = False, centre: Floats | None = None) -> None:
         self.dimensions = dimensions
@@ -72,14 +72,14 @@ class Matrix:
 
     @property
     def memory_bytes(self) -> int:
-        """Return the memory of the rows, without reserved memory that is not used yet."""
+        """Return the memory of the rows in bytes, without unused reserved memory."""
         row = self.dimensions + 4 if self.is_quantised else 4 * self.dimensions
         of_signs = 0 if self.centre is None else signs.bytes_per_row(self.dimensions)
         return self._rows * (row + of_signs) + self._ids.nbytes
 
     @property
     def last_id(self) -> int:
-        """Return the highest id ever added since the last compaction; 0 if there is none."""
+        """Return the highest id since the last compaction; 0 if there is none."""
         return int(self._ids[self._rows - 1]) if self._rows else 0
 
     def margin(self, query: Floats) -> float:
@@ -90,7 +90,7 @@ class Matrix:
         return FLOAT_NOISE + _ROUNDING_SIGMAS * sqrt(squared_steps / 12)
 
     def add(self, ids: Ids, vectors: Floats) -> None:
-        """Append rows. The ids ascend, above all existing ones."""
+        """Append rows. The ids must ascend, above all existing ones."""
         if self._rows + len(ids) > len(self._ids):
             grown = np.empty(max(self._rows + len(ids), self._rows * 9 // 8), np.int64)
             grown[: self._rows] = self._ids[: self._rows]
@@ -113,7 +113,7 @@ class Matrix:
             self._compact()
 
     def rows_of(self, ids: Ids) -> Ids:
-        """Return the rows of the known ids, ascending."""
+        """Return the rows of the ids, ascending. Unknown ids are ignored."""
         known = self._ids[: self._rows]
         places = np.searchsorted(known, ids)
         places = places[places < self._rows]
@@ -134,8 +134,8 @@ class Matrix:
         return found
 
     def counter(self, query: Floats) -> Callable[[Ids | None], Differences]:
-        """Return a function that counts in how many signs rows differ from a query; for removed ones, more than there
-        are. The matrix must have a centre."""
+        """Return a function that counts the signs in which rows differ from a query. For removed rows it returns more
+        than the number of dimensions. The matrix must have a centre."""
         assert self.centre is not None
         of_query, total = signs.of_query(query, self.centre), self._rows
         count = self._by_segment(
@@ -144,8 +144,8 @@ class Matrix:
         return lambda rows: count(None)[rows] if rows is not None and len(rows) > _SCATTERED * total else count(rows)
 
     def comparer(self, query: Floats) -> Callable[[Ids | None], Floats]:
-        """Return a function from rows to their cosines with a query, to within `margin`; -inf for removed ones. The
-        rows are quantised."""
+        """Return a function from rows to their cosines with a query, to within `margin`; -inf for removed rows. The
+        rows must be quantised."""
         quantised = _quantised(query)
         return self._by_segment(np.float32, -np.inf, lambda segment, into, rows: segment.cosines(quantised, into, rows))
 
@@ -155,9 +155,9 @@ class Matrix:
         of_removed: float,
         write: Callable[[_MatrixSegment, NDArray[Any], Ids | None], None],
     ) -> Callable[[Ids | None], NDArray[Any]]:
-        """Return a function from rows, as they are numbered now, to a number for each: of all, or of some, which ascend
-        and are not removed. `write`: those of the first rows of a segment, or of these. Later changes do not affect
-        it."""
+        """Return a function that computes a number for each row: of all rows, or of some, which must ascend and not be
+        removed. `write`: writes the numbers of the first rows of a segment, or of the given rows. The function uses the
+        current row numbers; later changes do not affect it."""
         segments, total, dead = tuple(self._segments), self._rows, self._dead_rows()
 
         def numbers(rows: Ids | None) -> NDArray[Any]:
@@ -174,8 +174,8 @@ class Matrix:
         return numbers
 
     def reader(self) -> Callable[[Ids], Floats]:
-        """Return a function from rows, as they are numbered now, to their vectors; quantised ones are not exact. Later
-        changes do not affect it."""
+        """Return a function from rows to their vectors; quantised vectors are not exact. The function uses the current
+        row numbers; later changes do not affect it."""
         segments, dimensions = tuple(self._segments), self.dimensions
 
         def vectors(rows: Ids) -> Floats:
@@ -207,7 +207,7 @@ class Matrix:
 
 
 def _share(work: Callable[[int, int, int, int], None], ranges: Iterable[Range]) -> None:
-    """Work at each of the ranges, if there are several on a second thread too while a core is free."""
+    """Call `work` for each range. If there are several, a second thread helps while a core is free."""
     ranges = list(ranges)
     left = iter(ranges)
 
@@ -222,7 +222,7 @@ def _share(work: Callable[[int, int, int, int], None], ranges: Iterable[Range]) 
 
 
 def _ranges(total: int, rows: Ids | None) -> Iterator[Range]:
-    """Yield each segment that has some of the rows; None: of all, a `total`."""
+    """Yield a range for each segment that has some of the rows; None: all `total` rows."""
     firsts = np.arange(0, total, SEGMENT_ROWS)
     lows = firsts if rows is None else np.searchsorted(rows, firsts)
     highs = np.append(lows, total if rows is None else len(rows))[1:]
@@ -232,8 +232,8 @@ def _ranges(total: int, rows: Ids | None) -> Iterator[Range]:
 
 
 class _MatrixSegment:
-    """SEGMENT_ROWS rows, reserved at once; the system allocates memory as they fill. From the system itself: once
-    memories are open, the C library fills what it allocates."""
+    """Memory for SEGMENT_ROWS rows, reserved at once; the system allocates it as rows are filled. It is requested from
+    the system directly: once memories are open, the C library fills all memory that it allocates."""
 
     def __init__(
         self, dimensions: int, quantised: bool, rows: int = SEGMENT_ROWS, centre: Floats | None = None
@@ -245,7 +245,7 @@ class _MatrixSegment:
         self._signs = None if centre is None else Signs(centre, rows)
 
     def fill(self, at: int, vectors: Floats) -> float:
-        """Write rows. Return the sum of their squared scales."""
+        """Write rows, and return the sum of their squared scales."""
         until = at + len(vectors)
         if self._scales is None:
             self._values[at:until] = vectors
@@ -262,12 +262,12 @@ class _MatrixSegment:
         return values if self._scales is None else values * self._scales[rows, None]
 
     def products(self, query: Floats, into: Floats) -> None:
-        """Write those of the first rows, which are exact, and a query."""
-        # This is as fast as memory can be read. For one vector, OpenBLAS takes half as long again.
+        """Write the products of the first rows, which are exact, with a query."""
+        # This runs at the speed of memory. For one vector, OpenBLAS takes 1.5 times as long.
         np.einsum("ij,j->i", self._values[: len(into)], query, out=into)
 
     def cosines(self, query: Quantised, into: Floats, rows: Ids | None = None) -> None:
-        """Write those of the first rows, or of `rows`, which are quantised, and a query."""
+        """Write the cosines of the first rows, or of `rows`, which are quantised, with a query."""
         assert self._scales is not None
         if rows is None:
             _multiply(self._values[: len(into)], self._scales[: len(into)], query, into)
@@ -293,7 +293,7 @@ def _quantised(query: Floats) -> Quantised:
 
 
 def _multiply(rows: NDArray[np.number], scales: Floats, query: Quantised, into: Floats) -> None:
-    """Write the products of int8 rows and a query."""
+    """Write the products of int8 rows with a query."""
     values, scale = query
     into[:] = np.asarray(simsimd.cdist(values, rows, "dot"))[0]
     into *= scales
@@ -301,8 +301,8 @@ def _multiply(rows: NDArray[np.number], scales: Floats, query: Quantised, into: 
 
 
 class Layout(NamedTuple):
-    """Documents in ascending order of their ids. The vectors of document i are `rows[starts[i]:starts[i + 1]]`, rows of
-    a matrix. `collections`: the id of the collection of each document. Immutable."""
+    """Documents in ascending order of their ids. The vectors of document i are the matrix rows `rows[starts[i]:starts[i
+    + 1]]`. `collections`: the collection id of each document. Immutable."""
 
     rows: Rows
     documents: Ids
@@ -311,18 +311,18 @@ class Layout(NamedTuple):
 
     @classmethod
     def of(cls, rows: Ids, documents: Ids, collections: Collections) -> Layout:
-        """Return the layout of these places: a row, a document, and its collection."""
+        """Return the layout of places: for each, a row, a document, and its collection."""
         order = np.argsort(documents, kind="stable")
         return cls._grouped(rows[order], documents[order], collections[order])
 
     @classmethod
     def _grouped(cls, rows: Ids, owners: Ids, collections: Collections) -> Layout:
-        """`owners` ascends; it and `collections` have a document for each row."""
+        """`owners`: the document of each row, ascending. `collections`: the collection of each row."""
         first = np.flatnonzero(np.diff(owners, prepend=owners[:1] - 1))
         return cls(rows, owners[first], np.append(first, len(rows)), collections[first])
 
     def without(self, rows: Ids) -> Layout:
-        """Return the layout without the places of these rows. Changes cost little: only `rows` is copied as a whole."""
+        """Return the layout without the places of these rows. This is cheap: only `rows` is copied as a whole."""
         if not len(rows) or not len(self.rows):
             return self
         is_gone = np.zeros(max(int(self.rows.max()), int(rows.max())) + 1, bool)
@@ -333,7 +333,7 @@ class Layout(NamedTuple):
         return Layout(np.delete(self.rows, at), self.documents[left], _starts(counts[left]), self.collections[left])
 
     def plus(self, rows: Ids, documents: Ids, collections: Collections) -> Layout:
-        """Return the layout with these places more."""
+        """Return the layout with these places added."""
         if not len(rows):
             return self
         more = Layout.of(rows, documents, collections)
@@ -349,11 +349,12 @@ class Layout(NamedTuple):
         )
 
     def renumbered(self, before: Ids, after: Ids) -> Layout:
-        """Return the layout for a matrix whose rows had the ids `before` and now have `after`, which are all here."""
+        """Return the layout for a matrix after its rows were renumbered: the row ids were `before` and are now `after`.
+        `after` must have the ids of all rows of the layout."""
         return self._replace(rows=np.searchsorted(after, before[self.rows]))
 
     def owners(self, total: int) -> Owners:
-        """Return the number of the document that has each of `total` rows; NO_OWNER and SEVERAL where it is not one."""
+        """Return the number of the document of each of `total` rows; NO_OWNER or SEVERAL if it is not exactly one."""
         numbers = np.repeat(np.arange(len(self.documents), dtype=np.int32), np.diff(self.starts))
         found = np.full(total, NO_OWNER, np.int32)
         found[self.rows] = numbers
@@ -361,8 +362,8 @@ class Layout(NamedTuple):
         return found
 
     def among(self, rows: Ids, total: int, owners: Owners | None = None) -> Layout:
-        """Return the places of these rows of a `total`, which ascend, as a layout of rows numbered by their position
-        here. `owners` of all rows save looking at all places."""
+        """Return the layout of only these rows, numbered by their position in `rows`, which must ascend. `total`: the
+        number of all rows. With `owners` of all rows, it need not look at all places."""
         if owners is not None and (numbers := owners[rows]).min(initial=0) > SEVERAL:
             there = np.flatnonzero(numbers > NO_OWNER)
             order = there[np.argsort(numbers[there], kind="stable")]
@@ -374,13 +375,13 @@ class Layout(NamedTuple):
         return Layout._grouped(places, self.documents[owned], self.collections[owned])
 
     def best(self, cosines: Floats) -> Floats:
-        """Return the highest cosine of each document, given that of each row."""
+        """Return the highest cosine of each document. `cosines`: of all rows."""
         if not len(self.documents):
             return np.empty(0, np.float32)
         return np.maximum.reduceat(cosines[self.rows], self.starts[:-1])
 
     def numbers(self, documents: Ids) -> Ids:
-        """Return the numbers of those of the documents that are here, in ascending order."""
+        """Return the numbers of these documents, ascending. Unknown documents are ignored."""
         if not len(self.documents):
             return np.empty(0, np.int64)
         wanted = ascending(documents)
@@ -388,12 +389,12 @@ class Layout(NamedTuple):
         return np.asarray(found[self.documents[found] == wanted], np.int64)
 
     def of_numbers(self, numbers: Ids) -> Layout:
-        """Return the layout of these documents alone (ascending numbers in `documents`)."""
+        """Return the layout of only these documents (ascending numbers in `documents`)."""
         starts = _starts(self.starts[numbers + 1] - self.starts[numbers])
         return Layout(self.rows[self._at(numbers, starts)], self.documents[numbers], starts, self.collections[numbers])
 
     def in_collections(self, collections: Sequence[int], numbers: Ids | None = None) -> Ids:
-        """Return the numbers of the documents in these collections: of all, or of these."""
+        """Return the numbers of the documents in these collections: among all documents, or among `numbers`."""
         held = self.collections if numbers is None else self.collections[numbers]
         if len(collections) == 1:
             found = np.flatnonzero(held == collections[0])
@@ -410,21 +411,23 @@ class Layout(NamedTuple):
         return self.rows[self._at(numbers, _starts(counts))].astype(np.int64), owners
 
     def _at(self, numbers: Ids, starts: Ids) -> Ids:
-        """Return the places of documents. `starts`: of each, and the end of the last, among these places."""
+        """Return the places of documents. `starts`: the start of each document among these places, and the end of the
+        last."""
         return np.arange(starts[-1]) + np.repeat(self.starts[numbers] - starts[:-1], np.diff(starts))
 
     def _owners(self, at: Ids) -> Ids:
-        """Return the numbers of the documents of places."""
+        """Return the document number of each place."""
         return np.searchsorted(self.starts, at, side="right") - 1
 
 
 def _starts(counts: Ids) -> Ids:
-    """Return where each of these numbers of items begins, and where the last ends."""
+    """Return the start of each group, and the end of the last. `counts`: the size of each group."""
     return np.append(0, np.cumsum(counts))
 
 
 def ascending(numbers: Ids) -> Ids:
-    """Return each of the numbers once, in order, which they often are. NumPy's `unique` takes four times as long."""
+    """Return each number once, in order. Fast if the numbers are already in order: NumPy's `unique` takes four times as
+    long."""
     steps = np.diff(numbers)
     if (steps > 0).all():
         return numbers

@@ -1,8 +1,8 @@
-"""Vector search: from query vectors to ranked documents, and from a document to similar ones. `Nearest` keeps the
-vectors of each model in memory, in step with the database.
+"""Vector search: rank documents by query vectors, or by their similarity to a document. `Nearest` keeps the vectors of
+each model in memory, in step with the database.
 
 Depends on the store; must not depend on models, queries, snippets or the wire types. Similarities are computed before
-the filters apply, so a filter never costs a document: what passes it is found wherever it ranks.
+the filters apply, so every document that passes the filters is found at any rank.
 """
 
 from __future__ import annotations
@@ -29,20 +29,19 @@ from gnod.store.vectors import vector_rows, vectors
 from gnod.store.vectors.vector_rows import Places, VectorModel
 
 _MB = 1024 * 1024
-# For example, 43,000 x 384. A product with them takes about 3 ms, with quantised ones less than 1.
+# For example, 43,000 x 384. A product takes about 3 ms, with quantised vectors less than 1 ms.
 EXACT_BYTES = 64 * _MB
 LIMIT_BYTES = 1024 * _MB
 _LOAD_ROWS = 4096
-# Comparing this many quantised vectors takes about 5 ms. If there are more, the signs are compared first.
+# A comparison of this many quantised vectors takes about 5 ms. If there are more, compare the signs first.
 COMPARED_ROWS = 250_000
-# A matrix changes its kind only well past the threshold.
+# A matrix changes its kind only when it is past the threshold by this factor.
 _HYSTERESIS = 1.25
 
 
 class QueryVectors(NamedTuple):
-    """`rows` of each model, by its URI: one vector of length 1 for each text, in their order. `served`: which model
-    answers for which collection. Collections without a serving model are not searched. `left_out`: why models have no
-    rows."""
+    """`rows`: by model URI, one vector of length 1 for each text, in the order of the texts. `served`: the serving
+    model of each collection. Collections without one are not searched. `left_out`: why models have no rows."""
 
     rows: Mapping[str, Floats]
     served: Mapping[str, str]
@@ -52,7 +51,7 @@ class QueryVectors(NamedTuple):
         return {uri: rows[number] for uri, rows in self.rows.items()}
 
     def without(self, uris: Collection[str]) -> QueryVectors:
-        """Leave out models."""
+        """Leave out these models."""
         if not uris:
             return self
         return QueryVectors(
@@ -67,8 +66,8 @@ class QueryVectors(NamedTuple):
 
 
 class _Resident(NamedTuple):
-    """`layout`: which documents have the rows of the matrix. `owners` of the rows, if not all are compared. `seq`: the
-    last change that is in here."""
+    """`layout`: the documents of the matrix rows. `owners`: of the rows, if not all rows are compared. `seq`: the last
+    change that is included."""
 
     matrix: Matrix
     layout: Layout
@@ -79,8 +78,7 @@ class _Resident(NamedTuple):
     def of(cls, matrix: Matrix, layout: Layout, seq: int) -> _Resident:
         if matrix.centre is None:
             return cls(matrix, layout, None, seq)
-        # Ids of half the size: reading the rows of some documents takes half the time, and of all documents twice the
-        # time.
+        # Ids of half the size: the rows of some documents are read in half the time, but all rows in twice the time.
         layout = layout._replace(rows=layout.rows.astype(np.int32, copy=False))
         return cls(matrix, layout, layout.owners(len(matrix.ids())), seq)
 
@@ -91,9 +89,9 @@ class _Resident(NamedTuple):
 
 
 class SurveyedVectors(NamedTuple):
-    """`ranked`: not all have their places yet (`candidates.placed`). `prominence` of the best among all documents
-    (gnod.search.ranking.fusion.prominence); None: not known. `spreads` of the cosines of all documents, by model, where
-    they are known."""
+    """`ranked`: some documents do not have their places yet (`candidates.placed`). `prominence`: of the best among all
+    documents (gnod.search.ranking.fusion.prominence); None: unknown. `spreads`: by model, of the cosines of all
+    documents, if known."""
 
     ranked: list[RankedDocument]
     prominence: float | None
@@ -103,9 +101,9 @@ class SurveyedVectors(NamedTuple):
 class Nearest:
     """The vectors of models, each loaded when it is first searched (or by `load`).
 
-    Up to `exact_bytes` a model is kept as float32, above that as int8; models that would take more than `limit_bytes`
-    in all are searched on disk, which is slow. Int8 vectors are all compared, up to `compared_rows`; of more, those
-    whose signs are most like the query's. For the reader threads of one database.
+    A model is kept as float32 up to `exact_bytes`, and above that as int8. Models that would exceed a total of
+    `limit_bytes` are searched on disk, which is slow. All int8 vectors are compared up to `compared_rows`; above that,
+    only those whose signs are most like the query's. For the reader threads of one database.
     """
 
     def __init__(
@@ -124,8 +122,8 @@ class Nearest:
     def survey(
         self, connection: Connection, uri: str, query: Floats, filters: Filters, *, limit: int, also: Collection[int]
     ) -> SurveyedVectors:
-        """Return the best `limit` documents that pass the filters, by their best piece, ties by document id; after
-        them, wherever they rank, those of `also` that pass.
+        """Return the best `limit` documents that pass the filters, by their best piece; ties by document id. After them
+        follow documents of `also` that pass, at any rank.
 
         The filters must name the collections that the model serves. A model without vectors finds nothing.
         """
@@ -141,7 +139,7 @@ class Nearest:
         return SurveyedVectors(best, prominence(spread, best), {uri: spread} if spread else {})
 
     def load(self, connection: Connection, uri: str) -> None:
-        """Load or update the vectors of a model, so that no search has to wait."""
+        """Load or update the vectors of a model, so that no search waits for them."""
         model = vector_rows.model(connection, uri)
         if model is not None and model.dimensions is not None:
             with self._lock:
@@ -151,13 +149,13 @@ class Nearest:
         return sum(resident.memory_bytes for resident in list(self._resident.values()))
 
     def _ranking(self, connection: Connection, uri: str, query: Floats) -> tuple[Ranking, bool] | None:
-        """Return the ranking, and whether its vectors are those of the connection's snapshot, not of a later one."""
+        """Return the ranking, and whether its vectors are from the connection's snapshot, and not from a later one."""
         model = vector_rows.model(connection, uri)
         length = float(np.linalg.norm(query))
         if model is None or model.dimensions is None or len(query) != model.dimensions or not length:
             return None
         query = np.ascontiguousarray(query / length, np.float32)
-        # One at a time: a product uses all cores, and the matrix must not change meanwhile.
+        # Run one search at a time: a product uses all cores, and the matrix must not change meanwhile.
         with self._lock:
             if resident := self._current(connection, model):
                 is_current = resident.seq == vector_rows.last_change(connection)
@@ -169,7 +167,8 @@ class Nearest:
     def _current(self, connection: Connection, model: VectorModel) -> _Resident | None:
         """Return the vectors as of the connection's snapshot or a later one; None if they would be too large.
 
-        A search in an older snapshot may miss what was removed since, and never finds what it cannot see.
+        A search in an older snapshot may miss documents that were removed since, but never finds documents that are not
+        in its snapshot.
         """
         self._forget_dropped(connection)
         resident = self._resident.pop(model.id, None)
@@ -236,7 +235,7 @@ def _applied(
     layout = resident.layout.without(matrix.rows_of(ids))
     before = matrix.ids()
     matrix.remove(np.setdiff1d(ids, vector_rows.existing(connection, changed)))
-    if len(matrix.ids()) < len(before):  # the matrix has closed its gaps
+    if len(matrix.ids()) < len(before):  # the matrix was compacted
         layout = layout.renumbered(before, matrix.ids())
     matrix.add(*vector_rows.by_ids(connection, model.id, ids[ids > matrix.last_id].tolist()))
     layout = layout.plus(*_rows(matrix, vector_rows.places(connection, model.id, changed)))
@@ -254,7 +253,7 @@ def _rows(matrix: Matrix, places: Places) -> Places:
 
 
 def prominence(spread: Spread | None, best: Sequence[RankedDocument]) -> float | None:
-    """Return the prominence of the best document; None where the spread is not known."""
+    """Return the prominence of the best document; None if the spread is unknown."""
     if spread is None or not best:
         return None
     return fusion.prominence(2 * best[0].score - 1, spread.mean, spread.deviation)
@@ -278,7 +277,7 @@ def search(
 def distinct(
     connection: Connection, found: Sequence[RankedDocument], limit: int, min_score: float
 ) -> list[RankedDocument]:
-    """Return the best `limit` of the documents, which are ranked, each content once, with their places."""
+    """Return the best `limit` of the ranked documents, each content once, with their places."""
     ranked = best(without_copies(connection, found), limit, min_score)
     return candidate_documents.placed(connection, ranked)
 
@@ -293,8 +292,8 @@ def survey(
     limit: int,
     also: Collection[int] = (),
 ) -> SurveyedVectors:
-    """Search row `number` for fusion with another ranking: the best `limit` documents of each model, and of those in
-    `also` all that have a vector and pass the filters."""
+    """Search row `number` for fusion with another ranking. Returns the best `limit` documents of each model, and all
+    documents of `also` that have a vector and pass the filters."""
     found: list[RankedDocument] = []
     prominences: list[float] = []
     spreads: dict[str, Spread] = {}
@@ -336,7 +335,7 @@ def similar_and(
     also: Collection[int],
 ) -> list[RankedDocument]:
     """Do as `similar`, and add all documents of `also` that have a vector and pass the filters. The filters must leave
-    out the document itself. Not all have their places yet. Raises NotEmbedded."""
+    out the document itself. Some documents do not have their places yet. Raises NotEmbedded."""
     address, uri = document.uri, served.get(document.collection)
     query = vectors.document_vector(connection, document.mirror_hash, uri) if uri else None
     if uri is None or query is None:
@@ -351,7 +350,7 @@ def similar_and(
 
 
 def served_by(uri: str, served: Mapping[str, str], filters: Filters) -> tuple[str, ...]:
-    """Return the requested collections that the model serves. Empty means none, not all: do not search then."""
+    """Return the requested collections that the model serves. Empty means none, not all: then do not search."""
     wanted = set(filters.collections or served)
     return tuple(sorted(name for name, model in served.items() if model == uri and name in wanted))
 

@@ -1,7 +1,8 @@
-"""The signs of vectors, one bit for each dimension: in how many a row differs from a query tells how far apart they are
-(Charikar 2002). Reads an eighth of what the quantised rows take. Must not depend on ids.
+"""The signs of vectors, one bit for each dimension. The number of different signs shows how far a row is from a query
+(Charikar 2002). Signs take an eighth of the memory of quantised rows. Must not depend on ids.
 
-Vectors of a model have a common part, which says nothing; so it is the signs of the differences from a `centre`.
+All vectors of a model have a common part without information. So the signs are those of the differences from a
+`centre`.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ Words = NDArray[np.uint64]
 MOST_ROWS = 65_536
 INFINITE = np.iinfo(np.uint16).max
 _WORD = 64
-# Count the signs of this many words together, in one byte. Fewer calls mean that threads wait less for each other.
+# Count the signs of this many words together, in one byte. With fewer calls, threads wait less for each other.
 _ADDED = 3
-# Take this many rows at a time, so that the results stay in the processor's cache.
+# Process this many rows at a time, so that the results stay in the processor's cache.
 _TAKEN = 16_384
-# Examine the differences of one row in this many, to estimate how many rows differ in at most a number of signs.
+# Examine one row in this many, to estimate how many rows differ in at most a given number of signs.
 _STRIDE = 16
 
 
@@ -33,7 +34,7 @@ def bytes_per_row(dimensions: int) -> int:
 
 
 class _Scratch(threading.local):
-    """Memory for what each thread computes with. It is kept, because the system clears what it allocates."""
+    """The working memory of each thread. It is reused, because the system clears new memory."""
 
     def __init__(self) -> None:
         self.words = np.empty((_ADDED, MOST_ROWS), np.uint64)
@@ -54,7 +55,8 @@ class Signs:
         self._bits[:, at : at + len(vectors)] = _bits(vectors, self._centre).T
 
     def count(self, query: Words, into: Differences, rows: Ids | None = None) -> None:
-        """Write in how many signs each of the first rows, or each of `rows`, differs from a query (`of_query`)."""
+        """Write the number of signs in which each of the first rows, or of `rows`, differs from a query
+        (`of_query`)."""
         if rows is None:
             into[:] = 0
             for first in range(0, len(query), _ADDED):
@@ -70,20 +72,20 @@ class Signs:
 
 
 def of_query(query: Floats, centre: Floats) -> Words:
-    """Return the signs of a query as `Signs.count` takes them."""
+    """Return the signs of a query, for `Signs.count`."""
     return _bits(query[None, :], centre).ravel()
 
 
 def fewest(differences: Differences, count: int) -> NDArray[np.int64]:
-    """Return the numbers of the `count` rows with the fewest differences, some more, and all that differ in as many as
-    the last; ascending, without rows that are infinite."""
+    """Return the numbers of at least the `count` rows with the fewest differences, with all ties, ascending. Leaves out
+    rows with infinite differences."""
     wanted = count // _STRIDE
     found = _up_to(differences, _fewest(differences[::_STRIDE], wanted + 2 * isqrt(wanted) + 1))
     return found if len(found) >= count else _up_to(differences, _fewest(differences, count))
 
 
 def _fewest(differences: Differences, count: int) -> int:
-    """Return how many signs differ in the last of the `count` rows with the fewest differences."""
+    """Return the number of different signs in the last of the `count` rows with the fewest differences."""
     return int(np.searchsorted(np.cumsum(np.bincount(differences, minlength=1)), count))
 
 
@@ -92,8 +94,8 @@ def _up_to(differences: Differences, most: int) -> NDArray[np.int64]:
 
 
 def expected(differences: Differences, dimensions: int, sigmas: float) -> int:
-    """Return how many signs differ at most in rows as near as these: each of the signs differs with the same
-    probability."""
+    """Return the maximum number of different signs in rows as near as these. Assumes the same probability for each
+    sign."""
     probability = float(differences.mean()) / dimensions
     return int(dimensions * probability + sigmas * sqrt(dimensions * probability * (1 - probability)))
 

@@ -1,4 +1,4 @@
-"""The passage of a document that answers a query best, cut and marked. `best_passage` is the entry.
+"""Cut and mark the passage of a document that answers a query best. `best_passage` is the entry point.
 
-Which documents are shown is decided before. Passages for answers are chosen in `gnod.answers`.
+Other packages choose the documents. `gnod.answers` chooses the passages for answers.
 """

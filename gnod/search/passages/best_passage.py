@@ -1,10 +1,10 @@
 """Find the passage of a document that answers a query best, with the matched words marked.
 
-A very long text comes in parts, and is read no further than to a passage with every word. How words are found:
-gnod.search.keyword.marks; what is shown around them: gnod.search.passages.snippets.
+A very long text is read in parts, up to the first passage with every word. `gnod.search.keyword.marks` finds the words,
+and `gnod.search.passages.snippets` cuts the text around them.
 
-Of one document, there may be more: other passages that answer the query nearly as well, and all its matches. If the
-best passage is the nearest by vector, the others lie in the next nearest pieces; otherwise the words decide.
+A document may also have further passages that answer the query nearly as well, and a list of all its matches. If the
+best passage is the nearest by vector, the others are in the next nearest pieces; otherwise the words decide.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from gnod.store.vectors import vector_rows
 
 # A further passage of a document must be worth at least this share of its best one.
 FURTHER = 0.5
-# To count more in each of many documents takes too long.
+# A count of more matches would take too long for many documents.
 MOST_MATCHES = 1000
 _MOST_WORDS = 500
 _MARKUP = re.compile(r"[\s|*_`]+")
 
 
 class ShownPassage(NamedTuple):
-    """`line` to `end_line` (from 1) hold the matched words; `marks` are ranges inside `snippet`, which begins in
-    `snippet_line`, and at `start` of the `text` that it is from. `heading`: the headings above `line`, joined by ` > `.
-    `words`: the numbers of the words of the query that it was chosen for."""
+    """`line`, `end_line` (from 1): the lines of the matched words. `marks`: ranges inside `snippet`. `snippet_line`,
+    `start`: where the snippet begins in its source, `text`. `heading`: the headings above `line`, joined by ` > `.
+    `words`: the numbers of the query words that decided the choice."""
 
     line: int
     end_line: int
@@ -50,11 +50,11 @@ class ShownPassage(NamedTuple):
     start: int = 0
 
     def as_written(self) -> ShownPassage:
-        """Return the passage without the text that it is from."""
+        """Return the passage without its source text."""
         return self._replace(text="", start=0)
 
     def as_read(self) -> ShownPassage:
-        """Return the passage as a reader sees it, if it is from Markdown. A snippet that is markup only stays."""
+        """Return the passage as a reader sees it, if it is from Markdown. A snippet of markup alone does not change."""
         marks = [(self.start + start, self.start + end) for start, end in self.marks]
         shown, marks = plain(self.text, self.start, self.start + len(self.snippet), marks)
         if not (snippet := shown.strip()):
@@ -68,18 +68,18 @@ class ShownPassage(NamedTuple):
 
     @property
     def line_end(self) -> int:
-        """Return where `line` ends in the text."""
+        """Return the end of `line` in the text."""
         return self.start + len("\n".join(self.snippet.split("\n")[: self.line - self.snippet_line + 1]))
 
     def below(self, lines: int) -> ShownPassage:
-        """Return the passage with the lines of a text that begins this many lines earlier."""
+        """Return the passage with its line numbers increased by this many lines."""
         return self._replace(
             line=self.line + lines, end_line=self.end_line + lines, snippet_line=self.snippet_line + lines
         )
 
 
 class DocumentMatches(NamedTuple):
-    """The line of each match, in order; `is_exact`: there are no more. `words`: what matched, as in
+    """The line of each match, in order. `is_exact`: there are no more. `words`: the matched words, as in
     `DocumentMatchesResult`."""
 
     lines: Sequence[int]
@@ -92,9 +92,9 @@ def best_passage(
     query_terms: Sequence[Sequence[TermVariant]],
     within: tuple[int, int] | None = None,
 ) -> ShownPassage:
-    """Return the passage with the most different words of the query, rare ones first; the start of the document when
-    none occurs (a match in title or path only). `query_terms` has the variants of each word. `within`: it is in this
-    range."""
+    """Return the passage with most different words of the query; rare words count more. Returns the start of the
+    document if no word occurs (a match only in title or path). `query_terms`: the variants of each word. `within`: only
+    passages in this range."""
     text, finder = finder.text, finder.for_words(query_terms)
     window = finder.window(query_terms, within)
     if not window:
@@ -110,8 +110,8 @@ def best_passage_of(
     query_terms: Sequence[Sequence[TermVariant]],
     analyzers: Sequence[Analyzer],
 ) -> ShownPassage:
-    """Do as `best_passage`, for a text that comes in parts. A passage lies within one part. The first one with every
-    word of the query is the best."""
+    """Do as `best_passage`, for a text in parts. A passage is within one part. The first passage with every word of the
+    query is the best."""
     first: str | None = None
     found: dict[frozenset[int], ShownPassage] = {}
     counts: Counter[int] = Counter()
@@ -146,7 +146,7 @@ def _below(
     query_terms: Sequence[Sequence[TermVariant]],
     window: list[Mark],
 ) -> list[Mark]:
-    """Return the best stretch below the front matter, if it has the same words, else the one that is given."""
+    """Return the best stretch below the front matter if it has the same words, else the given stretch."""
     found = TermFinder(text[head:end], finder.analyzers).window(query_terms)
     if not {mark.term for mark in found} >= {mark.term for mark in window}:
         return window
@@ -154,7 +154,7 @@ def _below(
 
 
 def _shown(text: str, window: Sequence[Mark], marks: Sequence[Mark], start: int, end: int) -> ShownPassage:
-    """Return the passage from `start` to `end`, with those of the marks that lie in it."""
+    """Return the passage from `start` to `end`, with its marks."""
     first = window[0].start
     line = _line(text, first)
     inside = [(mark.start - start, mark.end - start) for mark in marks if start <= mark.start and mark.end <= end]
@@ -184,7 +184,7 @@ def matches_in(
 
 
 def _word(text: str, start: int, end: int) -> str:
-    """Return a match without markup, with an asterisk on each side where its word goes on."""
+    """Return a match without markup, with an asterisk on each side where its word continues."""
     before = "*" if start and text[start - 1].isalnum() else ""
     after = "*" if text[end : end + 1].isalnum() else ""
     return before + _MARKUP.sub(" ", text[start:end]).strip() + after
@@ -199,7 +199,7 @@ def beside(
     count: int,
     vectors: QueryVectors | None = None,
 ) -> list[ShownPassage]:
-    """Return up to `count` further passages of the text, best first. `vectors` of the query: the nearest pieces
+    """Return up to `count` further passages of the text, best first. With the query's `vectors`, the nearest pieces
     decide."""
     if vectors is None:
         return _further(finder, [best], query_terms, count)
@@ -214,7 +214,7 @@ def beside(
 
 
 def _nearest(connection: Connection, document: DocumentRow, vectors: QueryVectors) -> list[tuple[int, int]]:
-    """Return the ranges of the pieces that are nearly as near to the query as the nearest, best first."""
+    """Return the ranges of the pieces that are nearly as near to the query as the nearest piece, best first."""
     uri = vectors.served.get(document.collection)
     query = vectors.row(0).get(uri) if uri else None
     if query is None:
@@ -232,8 +232,8 @@ def _nearest(connection: Connection, document: DocumentRow, vectors: QueryVector
 def _further(
     finder: TermFinder, taken: Sequence[ShownPassage], query_terms: Sequence[Sequence[TermVariant]], count: int
 ) -> list[ShownPassage]:
-    """Return up to `count` more passages of the whole text, best first, that do not overlap those `taken`. The words in
-    each are worth at least FURTHER of those in the best."""
+    """Return up to `count` more passages of the whole text, best first, that do not overlap those `taken`. The words of
+    each are worth at least FURTHER times those of the best."""
     text, marks = finder.text, finder.marks(query_terms)
     counts = Counter(mark.term for mark in marks)
     ranges = [_range_of(text, each) for each in taken]
@@ -254,7 +254,7 @@ def _further(
 
 
 def _overlap(one: ShownPassage, other: ShownPassage) -> bool:
-    """Tell whether two passages of a text have a line in common."""
+    """Return whether two passages of a text have a line in common."""
     first, second = (
         range(each.snippet_line, each.snippet_line + each.snippet.count("\n") + 1) for each in (one, other)
     )
@@ -262,7 +262,7 @@ def _overlap(one: ShownPassage, other: ShownPassage) -> bool:
 
 
 def _range_of(text: str, passage: ShownPassage) -> tuple[int, int]:
-    """Return where the snippet is in the text."""
+    """Return the range of the snippet in the text."""
     start = 0
     for _ in range(passage.snippet_line - 1):
         start = text.find("\n", start) + 1
@@ -277,7 +277,7 @@ def _lies_in(mark: Mark, within: tuple[int, int]) -> bool:
 def best_span(
     text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
 ) -> tuple[int, int] | None:
-    """Return the range from the first to the last word of the best passage; None when no word occurs."""
+    """Return the range from the first to the last word of the best passage; None if no word occurs."""
     window = TermFinder(text, analyzers).window(query_terms)
     return (window[0].start, max(mark.end for mark in window)) if window else None
 

@@ -1,4 +1,4 @@
-"""Where the words of a query are on a page: from its characters with their boxes to a box for each matched word.
+"""Find the words of a query on a page: make a box for each matched word from the boxes of the page's characters.
 
 The characters come from the source, or from text recognition. Must not depend on files or formats.
 """
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from gnod.analysis.terms import Analyzer
 from gnod.search.keyword.marks import TermVariant, find_marks, joined_ranges
 
-# The places of a frequent word are limited in each block, because a page may have very many.
+# Limit the places of a frequent word in each block, because a page may have very many.
 _BLOCK_CHARACTERS = 400
 _HYPHEN = re.compile(r"(?<=\w)[-\u00ad\u2010]\n(?=\w)")
 _LINE = re.compile(r"[^\n]+")
@@ -36,8 +36,8 @@ class WordBox(NamedTuple):
 def find_boxes(
     text: str, edges: Sequence[float], query_terms: Sequence[Sequence[TermVariant]], analyzers: Sequence[Analyzer]
 ) -> list[WordBox]:
-    """Return the boxes in the order of the text. `edges`: left, top, right and bottom of each character; all 0 where it
-    has no box. A word is also found if a hyphen divides it at the end of a line."""
+    """Return the boxes in the order of the text. `edges`: left, top, right and bottom of each character; all 0 without
+    a box. A word is also found if a hyphen divides it at the end of a line."""
     found = set(_marked(text, query_terms, analyzers))
     joined, places = _joined(text)
     if len(joined) < len(text):
@@ -48,7 +48,7 @@ def find_boxes(
 
 
 def edges_of_lines(text: str, boxes: Sequence[Sequence[float]]) -> array[float]:
-    """Return edges for `find_boxes` where only whole lines have boxes, as in recognised text: each character gets its
+    """Return edges for `find_boxes` if only whole lines have boxes, as in recognised text. Each character gets its
     share of the width. `boxes`: one for each line that is not empty."""
     edges: array[float] = array("d")
     remaining = iter(boxes)
@@ -68,7 +68,7 @@ def _marked(text: str, query_terms: Sequence[Sequence[TermVariant]], analyzers: 
 
 
 def _blocks(text: str) -> Iterator[Range]:
-    """Yield ranges of whole lines that overlap by a line or two: a phrase may go on there."""
+    """Yield ranges of whole lines. They overlap by a line or two, in which a phrase may continue."""
     start = 0
     while start < len(text):
         end = text.find("\n", start + _BLOCK_CHARACTERS) + 1 or len(text)
@@ -77,7 +77,7 @@ def _blocks(text: str) -> Iterator[Range]:
 
 
 def _joined(text: str) -> tuple[str, list[int]]:
-    """Return the text with words in one piece, and where each character was."""
+    """Return the text with divided words joined, and the original position of each character."""
     pieces: list[str] = []
     places: list[int] = []
     start = 0

@@ -1,7 +1,7 @@
-"""Find the definition of a source code that answers a query best: BM25, with its definitions as the documents.
+"""Find the definition in source code that answers a query best: BM25 with the definitions as documents.
 
-The words of a question are scattered over a function: its name, its docstring, its body. The passage where most of them
-stand close together is often between two functions, or in the imports.
+The words of a question are scattered over a function: its name, its docstring, its body. The passage with most of them
+close together is often between two functions, or in the imports.
 """
 
 from __future__ import annotations
@@ -20,20 +20,20 @@ from gnod.store.tables import definitions
 from gnod.store.tables.documents import DocumentRow
 from gnod.store.tables.records import StoredDefinition
 
-# Longer texts, and those with more definitions, would take too long.
+# Longer texts, and texts with more definitions, would take too long.
 _MAX_CHARACTERS = 300_000
 _MAX_DEFINITIONS = 1000
-# A match in the head of the file counts half: a definition is a more precise place.
+# A match in the head of the file counts half, because a definition is a more precise place.
 _HEAD = 0.5
-# A definition in the part that is nearest by vector counts more.
+# A definition in the nearest part by vector counts more.
 _NEAR = 1.5
-# A word in the first line of a definition, which has its name, counts this many times.
+# A word in the first line of a definition, which has the name, counts this many times.
 _NAMED = 3
 
 
 class _CodePart(NamedTuple):
-    """`text[start:end]`: a definition without those inside it, or the text before the first one. `named`: the end of
-    the line with its name."""
+    """`text[start:end]`: a definition without its inner definitions, or the text before the first one. `named`: the end
+    of the line with its name."""
 
     start: int
     end: int
@@ -47,8 +47,8 @@ def best_definition(
     query_terms: Sequence[Sequence[TermVariant]],
     near: Span | None = None,
 ) -> tuple[int, int] | None:
-    """Return the range of the best definition; None for a document without definitions, or without a word. `finder`: of
-    its text. `near`: the best part by vector."""
+    """Return the range of the best definition; None for a document without definitions or without a word of the query.
+    `finder`: a finder for its text. `near`: the best part by vector."""
     found = definitions.of_document(connection, document.id, _MAX_DEFINITIONS)
     text = finder.text
     if not found or len(text) > _MAX_CHARACTERS:

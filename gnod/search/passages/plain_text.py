@@ -1,7 +1,7 @@
-"""What a reader sees of a part of a Markdown text: the words without the markup, and where each character went. Pure.
+"""Show a part of a Markdown text without its markup, and map the positions of its marks. Pure.
 
-It follows Obsidian and GitHub. Code and formulas stay as they are, and lines stay lines, so that their numbers are
-right. What would be hidden stays visible where it contains a mark: a match in the target of a link is shown.
+It follows Obsidian and GitHub. Code and formulas do not change. The number of lines does not change either, so that
+line numbers stay correct. Hidden text is shown if it contains a mark, for example a match in the target of a link.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from gnod.analysis.markup import head_end
 
 Range = tuple[int, int]
-# A range of the text, and where it is in what is shown.
+# A range of the text, and the range that shows it.
 _Move = tuple[int, int, int, int]
 
-# Markup whose beginning or end is further away than this many characters from the part is not noticed.
+# Markup is ignored if its beginning or end is farther than this many characters from the part.
 _REACH = 300
 
 _INLINE_TAGS = """
@@ -34,7 +34,7 @@ _BLOCK_TAGS = """
 # The text that replaces each tag.
 _TAGS = dict.fromkeys(_INLINE_TAGS.split(), "") | dict.fromkeys(_BLOCK_TAGS.split(), " ")
 
-# Each alternative begins with a character of its own, which makes the search several times as fast.
+# Each alternative begins with a different character, which makes the search several times as fast.
 _TOKEN = re.compile(
     r"`(?:`[^\n]+?``(?!`)|[^`\n]+(?:\n[^`\n]+)*`|`*)"
     r"|\$(?:\$[^$]+\$\$|(?=\S)[^$\n]*(?<=\S)\$(?!\d))"
@@ -50,7 +50,7 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _ANY_MARKUP = re.compile(r"[`*_\[\]|<>#%&~=\\^]|--")
-# A line that may have something to cut at one of its ends.
+# A line that may have markup at one of its ends.
 _BLOCK = re.compile(r"[ \t]*(?:[-*+>#\[|=_:~%\d]|[^\n^]*\^)")
 _QUOTE = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _CALLOUT = re.compile(r"(\[!)([\w-]+)((?:\|[^\]\n]*)?\][+-]?[ \t]*)")
@@ -58,7 +58,7 @@ _ITEM = re.compile(r"[ \t]*(?:[-*+]|\d{1,9}[.)])[ \t]+")
 _BOX = re.compile(r"\[[^\[\]\n]\](?=[ \t])")
 _HEADING = re.compile(r"[ \t]*#{1,6}[ \t]+")
 _HEADING_END = re.compile(r"[ \t]+#+[ \t]*\Z")
-# The label of a footnote, or the whole definition of a reference.
+# The label of a footnote, or the whole definition of a link reference.
 _LABEL = re.compile(
     r"[ \t]*\[(?:\^[^\[\]\s]+\]:[ \t]*|[^\[\]^\n][^\[\]\n]*\]:[ \t]*\S+(?:[ \t]+[\"'(][^\n]*)?[ \t]*\Z)"
 )
@@ -77,7 +77,7 @@ _PROPERTY = re.compile(r"""[ \t]*(?P<item>-[ \t]+)?(["']?)(?P<name>[\w$][\w $./-
 _VALUE_MARKS = re.compile(r"""["\[\]{}]|'(?=[\],]|\Z)|(?<=[\[, ])'""")
 _NO_VALUE = frozenset(("", "null", "~", "[]", "{}", '""', "''"))
 _BLOCK_SCALAR = re.compile(r"[|>][+-]?\Z")
-# The address of a picture as a whole value: long, and it tells a reader nothing.
+# A value that is the address of a picture: long, and of no use to a reader.
 _PICTURE = re.compile(
     r"""["']?https?://[^\s"']+\.(?:avif|gif|heic|jpe?g|png|svg|webp)(?:[?#][^\s"']*)?["']?[ \t,]*$""",
     re.IGNORECASE | re.MULTILINE,
@@ -85,8 +85,9 @@ _PICTURE = re.compile(
 
 
 def plain(text: str, start: int, end: int, marks: Sequence[Range]) -> tuple[str, list[Range]]:
-    """Return `text[start:end]` as a reader sees it, and the ranges of the `marks` in it, which are in order and inside.
-    It has as many lines, but what is of the metadata at the head of the text becomes one line."""
+    """Return `text[start:end]` as a reader sees it, and the ranges of the `marks` in the result. The marks must be in
+    order and inside the range. The number of lines stays the same, but metadata at the head of the text becomes one
+    line."""
     head = head_end(text)
     if start >= head and not _ANY_MARKUP.search(text, start, end):
         return text[start:end], [(low - start, high - start) for low, high in marks]
@@ -99,7 +100,7 @@ def plain(text: str, start: int, end: int, marks: Sequence[Range]) -> tuple[str,
 
 
 class _Cuts:
-    """What of the part of a text, from `start` to `end`, is not shown as it is written."""
+    """The changes to a part of a text, from `start` to `end`, for display."""
 
     def __init__(self, text: str, start: int, end: int, marks: Sequence[Range]) -> None:
         self.text = text
@@ -110,12 +111,12 @@ class _Cuts:
         self._cuts: list[tuple[int, int, str]] = []
 
     def cut(self, start: int, end: int, shown: str = "") -> None:
-        """Replace markup, which has no words."""
+        """Replace markup without words."""
         if self.start < end and start < self.end and start < end:
             self._cuts.append((start, end, shown))
 
     def hide(self, start: int, end: int, shown: str = "") -> bool:
-        """Replace what may have words, unless one of them is marked. Line breaks stay."""
+        """Replace a range that may have words, unless a word in it is marked. Keeps line breaks."""
         if self.is_marked(start, end):
             return False
         self.cut(start, end, shown + "\n" * self.text.count("\n", start, end))
@@ -126,7 +127,7 @@ class _Cuts:
         return at < len(self._marks) and self._marks[at][0] < end
 
     def applied(self) -> tuple[str, list[Range]]:
-        """Return the part, and the marks in it. A cut in another one is a part of it."""
+        """Return the part after the cuts, and its marks. A cut inside another cut is ignored."""
         pieces: list[str] = []
         moves: list[_Move] = [(self.start, self.start, 0, 0)]
         at = self.start
@@ -145,8 +146,7 @@ class _Cuts:
 
 
 def _moved(at: int, moves: Sequence[_Move], *, is_end: bool = False) -> int:
-    """Return where a place is after the cuts before it. Inside of a cut, it is the beginning or the end of what is
-    shown."""
+    """Return the position after the cuts. Inside a cut, this is the beginning or the end of its replacement."""
     below = bisect_left(moves, (at,))
     _, end, new, new_end = moves[max(below - 1, 0)]
     if at < end:
@@ -178,7 +178,7 @@ def _cut_markdown(cuts: _Cuts, head: int) -> None:
 
 
 def _cut_fence(cuts: _Cuts, begin: int, stop: int) -> None:
-    """Cut the line that opens or closes code. The language that it names stays if it is marked."""
+    """Cut the line that opens or closes code. Keeps the name of the language if it is marked."""
     if not cuts.hide(begin, stop):
         marks = _FENCE_MARKS.match(cuts.text, begin, stop)
         assert marks is not None  # the caller has matched the line
@@ -186,7 +186,7 @@ def _cut_fence(cuts: _Cuts, begin: int, stop: int) -> None:
 
 
 def _with_context(text: str, start: int, end: int, head: int) -> Range:
-    """Return the range of the lines that a part is in, and of one more on each side, or as much as is near."""
+    """Return the range of the lines of a part, with one more line on each side, up to a maximum distance."""
     low, high = max(start - _REACH, head), min(end + _REACH, len(text))
     above = text.rfind("\n", low, max(text.rfind("\n", low, start), low))
     below = text.find("\n", end, high)
@@ -203,7 +203,7 @@ def _lines(text: str, low: int, high: int) -> Iterator[Range]:
 
 
 def _open_fence(text: str, head: int, at: int) -> str:
-    """Return the mark of the code that a place is in, if it is in code."""
+    """Return the fence of the code block around a place; empty if there is none."""
     for mark in ("```", "~~~"):
         if (text.count(f"\n{mark}", head, at) + text.startswith(mark, head, at)) % 2:
             return mark
@@ -215,7 +215,7 @@ def _closes(line: str, fence: str) -> bool:
 
 
 def _is_indented_code(text: str, begin: int, line: str) -> bool:
-    """Tell whether a line below a blank one is code: it is indented, and not in an item of a list."""
+    """Return whether a line below a blank line is code: an indented line outside a list item."""
     if not _CODE_INDENT.match(line):
         return False
     above = text[max(begin - _REACH, 0) : begin].split("\n")
@@ -224,7 +224,7 @@ def _is_indented_code(text: str, begin: int, line: str) -> bool:
 
 
 def _cut_block(cuts: _Cuts, begin: int, stop: int) -> None:
-    """Cut what stands at the ends of a line."""
+    """Cut the markup at the ends of a line."""
     text, at = cuts.text, begin
     if quote := _QUOTE.match(text, at, stop):
         cuts.cut(at, at := quote.end())
@@ -251,7 +251,7 @@ def _cut_block(cuts: _Cuts, begin: int, stop: int) -> None:
 
 
 class _Inline:
-    """Cuts markup inside of paragraphs, all of which are between `low` and `high`."""
+    """Cuts markup inside the paragraphs between `low` and `high`."""
 
     def __init__(self, cuts: _Cuts, low: int, high: int) -> None:
         self._cuts = cuts
@@ -262,7 +262,7 @@ class _Inline:
         self._runs: dict[str, list[Range]] = {}
 
     def read(self, start: int, end: int) -> None:
-        """Cut what is in one paragraph. The markup at the ends of its lines is cut before."""
+        """Cut the markup inside one paragraph. The markup at the ends of its lines was cut before."""
         self._brackets, self._runs = [], {"*": [], "_": [], "~": [], "=": []}
         for found in _TOKEN.finditer(self._text, start, end):
             first, last = found.span()
@@ -307,7 +307,7 @@ class _Inline:
             self._cuts.hide(start, end)  # the mark of a footnote
 
     def _wikilink(self, start: int, end: int) -> None:
-        """Show the alias, or the target, whose heading comes after `>`."""
+        """Show the alias, or the target with its heading after `>`."""
         text, cuts = self._text, self._cuts
         target, stop = text.index("[[", start) + 2, end - 2
         bar = text.find("|", target, stop)
@@ -362,7 +362,7 @@ class _Inline:
         self._cuts.cut(start, end, "" if is_first or text[end : end + 1] in ("", "\n") else " · ")
 
     def _run(self, start: int, end: int) -> None:
-        """Pair `**` and its like with the last run of the same character that can begin what this one ends."""
+        """Pair a closing run, such as `**`, with the last run of the same character that can open it."""
         mark, length = self._text[start], end - start
         before, after = self._text[start - 1 : start] or "\n", self._text[end : end + 1] or "\n"
         if length > 3 or (mark in "~=" and length != 2) or (before.isdigit() and after.isdigit()):

@@ -1,7 +1,7 @@
-"""Cut a text into what can be quoted: sentences, table rows, list items, lines of code. Pure.
+"""Cut a text into units that can be quoted: sentences, table rows, list items, lines of code. Pure.
 
-Each is a range of the text: nothing is changed. Markup at its ends (a bullet, the bars of a table) is left out.
-Headings and the header of a table are not units: they say what the units below are about.
+Each unit is an unchanged range of the text, without the markup at its ends (a bullet, the bars of a table). Headings
+and table headers are not units, because they only introduce the units below.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gnod.models.embedding_profiles import cut
 
 Kind = Literal["sentence", "row", "item", "line"]
 
-# A longer sentence is usually something else: a list without full stops, the remains of a table. It is cut.
+# A longer sentence is cut. It is usually something else: a list without full stops, the remains of a table.
 MAX_CHARACTERS = 500
 # A longer list item is cut into its sentences.
 _WHOLE_ITEM = 300
@@ -25,7 +25,7 @@ _ABBREVIATIONS = """
     geb gen ggf gov hon hr hrsg inc inkl jan jr lt ltd mio mr mrd mrs ms mt nov nr okt oct op pp prof rep resp rev sen
     sep sept sog sr st str tab tel u.a u.s usw vgl vol vs z.b zb zzgl"""
 _KNOWN_ABBREVIATIONS = frozenset(_ABBREVIATIONS.split())
-# These languages write ordinal numbers with a full stop: "am 3. November".
+# The languages that write ordinal numbers with a full stop: "am 3. November".
 _WITH_ORDINAL_DOTS = "bs cs da de et eu fi fo hr hu is lb lv nb nn no pl sk sl sr tr"
 ORDINAL_DOTS = frozenset(_WITH_ORDINAL_DOTS.split())
 
@@ -37,7 +37,7 @@ _QUOTE_MARK = re.compile(r"[ \t]*(?:>[ \t]?)+")
 _WORD = re.compile(r"[^\W_]")
 _DELIMITERS = frozenset(" \t|:+=-")
 _COMMENT = re.compile(r"[ \t]*<!--.*-->[ \t]*\Z")
-# Only ordinary text begins like this. Most lines do, and need no further check.
+# A line that begins like this is ordinary text. Most lines are, and need no further check.
 _PLAIN = re.compile(r"[^\W\d_]{2}")
 
 # The repetition is bounded, so that rows of dots do not take quadratic time.
@@ -46,7 +46,7 @@ _END = re.compile(
     _SPACED_END + r"|(?P<unspaced>[。！？｡]+[」』）”’\"]*)"
     r"|(?P<danda>[।॥။។]+[\"'”’)]*)"
 )
-# Most texts contain no other mark. Without an alternative, `re` looks only for the first character, which is much
+# Most texts contain only these marks. Without an alternative, `re` searches only for the first character, which is much
 # faster.
 _ONLY_SPACED_END = re.compile(_SPACED_END)
 _OTHER_END = re.compile("[。！？｡।॥။។]")
@@ -58,9 +58,9 @@ _EDGE = " \t\n\r\u3000"
 
 
 class TextUnit(NamedTuple):
-    """`text[start:end]`, without white space at its ends. `heading`: the path of headings above, joined by ` > `.
-    `lead`: the range of the table's header, or of the line that introduces the list; empty without one. `block`:
-    number of the paragraph, list or table: units of one block stand together."""
+    """`text[start:end]`, without white space at its ends. `heading`: the headings above, joined by ` > `. `lead`: the
+    range of the table's header, or of the line that introduces the list; empty without one. `block`: the number of the
+    paragraph, list or table."""
 
     start: int
     end: int
@@ -71,8 +71,8 @@ class TextUnit(NamedTuple):
 
 
 def units(text: str, language: str | None = None, *, is_code: bool = False) -> list[TextUnit]:
-    """Return the units in order; they do not overlap. `is_code`: every line is a separate unit. `language` decides
-    whether a full stop follows an ordinal number."""
+    """Return the units in order; they do not overlap. `is_code`: every line is a separate unit. `language`: decides
+    whether a full stop may follow an ordinal number."""
     return list(cutting(text, language, is_code=is_code))
 
 
@@ -82,7 +82,7 @@ def cutting(text: str, language: str | None = None, *, is_code: bool = False) ->
 
 
 def is_item_mark(text: str) -> bool:
-    """Tell whether a text is what stands before a list item: indentation, a bullet or number, a box to tick.
+    """Return whether a text is the mark of a list item: indentation, a bullet or number, a checkbox.
 
     >>> is_item_mark("  - [x] "), is_item_mark("12. "), is_item_mark("see ")
     (True, True, False)
@@ -104,7 +104,7 @@ class _Line(NamedTuple):
 
 
 class _Cutter:
-    """Goes through the lines of one text."""
+    """Cuts one text, line by line."""
 
     def __init__(self, text: str, language: str | None) -> None:
         self._text = text
@@ -113,7 +113,7 @@ class _Cutter:
         self._heading = ""
         self._block = 0
         self._lead = (0, 0)
-        # The paragraph or item that is being read
+        # The start and kind of the open paragraph or item
         self._open: tuple[int, Kind] | None = None
         self._end = 0
         # The last paragraph, which may introduce a list
@@ -243,7 +243,7 @@ class _Cutter:
             yield start, len(paragraph)
 
     def _ends(self, paragraph: str, start: int, match: re.Match[str]) -> bool:
-        """Tell whether a sentence ends at a mark that also has other uses."""
+        """Return whether a sentence ends at a mark that also has other uses."""
         follows = _NEXT.match(paragraph, match.end())
         if follows and follows[1].islower():
             return False
@@ -282,6 +282,6 @@ def _is_closed(sentence: str) -> bool:
 
 
 def _goes_on(paragraph: str, match: re.Match[str]) -> bool:
-    """Tell whether a sentence goes on after a quotation with a full stop of its own."""
+    """Return whether a sentence continues after a quotation with its own full stop."""
     after = paragraph[match.end() : match.end() + 1]
     return match[0][-1] in _CLOSING and after.isalnum()

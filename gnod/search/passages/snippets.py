@@ -1,7 +1,7 @@
-"""Cut a snippet around a place of a text: whole sentences, items, rows or lines where they fit, and no markup alone.
+"""Cut a snippet around a place of a text: whole sentences, items, rows or lines if they fit, without lines of markup.
 Pure.
 
-A heading, or the header of a table, stands in a snippet only with something of what is below it, unless it matches.
+A snippet has a heading or a table header only together with text below it, unless the heading itself matches.
 """
 
 from __future__ import annotations
@@ -15,19 +15,20 @@ from gnod.search.passages import sentences
 
 SNIPPET_CHARACTERS = 280
 SNIPPET_LINES = 4
-# Read the text around the place as far as a snippet can reach, and from there to the end of a near line.
+# Read the text around the place as far as a snippet can reach, and then to the end of the line if it is within this
+# distance.
 _LONGEST_LINE = 600
 
 _LINE = re.compile(r"[^\n]+")
 _LINE_ENDS = re.compile(r"\n\s*")
-# A fence, a comment, a directive of reStructuredText. A line without letters and digits is also markup.
+# A fence, a comment, or a directive of reStructuredText. A line without letters and digits is also markup.
 _MARKUP = re.compile(r"\s*(?:`{3,}[^`\n]*|~{3,}.*|<!--(?:(?!-->).)*(?:-->)?|\.\.\s+[\w:-]+::.*)\s*\Z")
 _MARKS = frozenset("`~<.")
 _WORD = re.compile(r"[^\W_]")
 _FENCE = "\n```"
 _INTRODUCES = ":："
 _ENDS = ".!?…。！？|:"
-# A longer sentence may have been cut at its end.
+# A longer unit may be a sentence that was cut.
 _CUT = sentences.MAX_CHARACTERS // 2
 
 
@@ -40,7 +41,7 @@ class _SnippetPart(NamedTuple):
 
 
 def around(text: str, start: int, end: int, within: tuple[int, int] | None = None) -> tuple[int, int]:
-    """Return the range of a snippet that holds `text[start:end]`, and no sentences outside of `within`."""
+    """Return the range of a snippet that contains `text[start:end]`, and no sentences outside `within`."""
     if start < (head := head_end(text)):
         return _of_head(text, head, start, end)
     low, high = _region(text, head, start, end)
@@ -48,14 +49,14 @@ def around(text: str, start: int, end: int, within: tuple[int, int] | None = Non
         low, high = max(low, within[0]), min(high, max(within[1], end))
     parts = _parts(text, low, high, start, end)
     inside = [n for n, part in enumerate(parts) if part.start < end and start < part.end]
-    if not inside:  # the text is markup only
+    if not inside:  # the text is only markup
         return _cut(text, start, end, start, end)
     first, last = _grown(text, parts, inside[0], inside[-1])
     return _cut(text, parts[first].start, parts[last].end, start, end)
 
 
 def opening(text: str, start: int = 0, end: int | None = None) -> tuple[int, int]:
-    """Return the range of the first text from `start` on that is neither front matter nor a heading; if there is none,
+    """Return the range of the first text after `start` that is neither front matter nor a heading; without such text,
     of any text."""
     low = max(head_end(text), start)
     if parts := _parts(text, low, _end_of_line(text, min(low + 2 * _LONGEST_LINE, len(text) if end is None else end))):
@@ -67,7 +68,7 @@ def opening(text: str, start: int = 0, end: int | None = None) -> tuple[int, int
 
 
 def _of_head(text: str, head: int, start: int, end: int) -> tuple[int, int]:
-    """Return whole lines of the front matter around a place, as many as fit: they are shown as one line."""
+    """Return as many whole lines of the front matter around a place as fit. They are shown as one line."""
     low = text.rfind("\n", 0, max(start - SNIPPET_CHARACTERS, 0)) + 1
     lines = _LINE.finditer(text, low, min(_end_of_line(text, end + SNIPPET_CHARACTERS), head))
     parts = [
@@ -94,8 +95,8 @@ def _end_of_line(text: str, at: int) -> int:
 
 
 def _parts(text: str, low: int, high: int, start: int = 0, end: int = 0) -> list[_SnippetPart]:
-    """Return the parts of `text[low:high]` in order, without markup: that is a part only where it holds the place
-    (none: `end` is 0). Of those that no snippet with the place can reach, only the first."""
+    """Return the parts of `text[low:high]` in order. Markup is a part only if it contains the place (no place: `end` is
+    0). Stops after the first part that no snippet with the place can reach."""
     is_code = text.count(_FENCE, 0, low) % 2 == 1
     above = "```\n" if is_code else ""
     shift = low - len(above)
@@ -114,7 +115,7 @@ def _parts(text: str, low: int, high: int, start: int = 0, end: int = 0) -> list
 
 
 def _rejoined(text: str, units: Sequence[_SnippetPart]) -> list[_SnippetPart]:
-    """Join what was cut only because it is long."""
+    """Join units that were cut only because of their length."""
     joined: list[_SnippetPart] = []
     for unit in units:
         last = joined[-1] if joined else None
@@ -128,7 +129,7 @@ def _rejoined(text: str, units: Sequence[_SnippetPart]) -> list[_SnippetPart]:
 
 
 def _whole(text: str, start: int, end: int, done: int) -> _SnippetPart:
-    """Return the unit with the bullet before it, or the bars around it. `done`: where the unit before it ends."""
+    """Return the unit with its bullet, or with the bars around it. `done`: the end of the unit before it."""
     line = text.rfind("\n", 0, start) + 1
     before = text[line:start] if done <= line < start else ""
     if before and not before.isspace() and (sentences.is_item_mark(before) or not _WORD.search(before)):
@@ -142,7 +143,7 @@ def _whole(text: str, start: int, end: int, done: int) -> _SnippetPart:
 def _heads(
     text: str, low: int, high: int, units: Sequence[_SnippetPart], start: int, end: int
 ) -> Iterator[_SnippetPart]:
-    """Yield the lines that no unit covers: headings, and headers of tables."""
+    """Yield the lines outside all units: headings and table headers."""
     at = low
     for unit in (*units, _SnippetPart(high, high)):
         if not text[at : unit.start].isspace():  # between sentences
@@ -160,7 +161,7 @@ def _says_something(text: str, part: _SnippetPart, start: int, end: int) -> bool
 
 
 def _is_text(text: str) -> bool:
-    """Tell whether a line has words and is not markup."""
+    """Return whether a line has words and is not markup."""
     return any(
         _WORD.search(line) and not (line.lstrip()[:1] in _MARKS and _MARKUP.match(line)) for line in text.split("\n")
     )
@@ -179,7 +180,7 @@ def _grown(
     grows_up: bool = True,
     most_lines: int = SNIPPET_LINES,
 ) -> tuple[int, int]:
-    """Add the following parts and those before, in turns, as long as they fit."""
+    """Add the parts after and before, in turns, as long as they fit."""
     low, high = first, last
     goes_down, goes_up = True, grows_up
     while goes_down or goes_up:
@@ -199,7 +200,7 @@ def _fits(text: str, start: int, end: int, most_lines: int) -> bool:
 
 
 def _cut(text: str, low: int, high: int, start: int, end: int, *, most_lines: int = SNIPPET_LINES) -> tuple[int, int]:
-    """Cut a range that is too long between words, around the place that it must hold."""
+    """Cut a long range between words, around the place that it must contain."""
     if high - low > SNIPPET_CHARACTERS:
         room = max(SNIPPET_CHARACTERS - (end - start), 0)
         if end - low > SNIPPET_CHARACTERS - room // 3:
@@ -214,7 +215,7 @@ def _cut(text: str, low: int, high: int, start: int, end: int, *, most_lines: in
 
 
 def _without_markup(text: str, low: int, high: int, start: int, end: int) -> tuple[int, int]:
-    """Leave out white space at both ends, and lines of markup that are beside the place."""
+    """Leave out white space at both ends, and lines of markup before and after the place."""
     while (first := text.find("\n", low, start)) >= 0 and not _is_text(text[low:first]):
         low = first + 1
     while (last := text.rfind("\n", end, high)) >= 0 and not _is_text(text[last + 1 : high]):
@@ -225,7 +226,7 @@ def _without_markup(text: str, low: int, high: int, start: int, end: int) -> tup
 
 
 def _few_lines(text: str, low: int, high: int, start: int, end: int, most_lines: int) -> tuple[int, int]:
-    """Narrow a part of more lines to one before the place and `most_lines` in all."""
+    """Reduce a part with too many lines to `most_lines`, with at most one line before the place."""
     if len(_LINE_ENDS.findall(text, low, high)) < most_lines:
         return low, high
     low = [low, *(match.end() for match in _LINE_ENDS.finditer(text, low, start))][-2:][0]

@@ -1,4 +1,4 @@
-"""What is written in a query: its words, phrases and exclusions, dates, references to documents.
+"""The parts of a query: words, phrases and exclusions, dates, references to documents.
 
-Fields have a package of their own. Nothing here ranks.
+Fields have their own package. This package does not rank.
 """

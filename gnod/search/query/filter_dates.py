@@ -17,7 +17,8 @@ _SHOWN_CHARS = 60
 
 def moment(text: str, *, end_of_day: bool = False, now: datetime | None = None) -> float:
     """Return seconds since 1970 for an ISO 8601 date (time optional, local by default), an age (`12h`, `7d`, `3w`,
-    `6m`, `1y`), `today` or `yesterday`. A day without time means its start, or its end. Raises InvalidParams."""
+    `6m`, `1y`), `today` or `yesterday`. A day without a time means its start, or with `end_of_day` its end. Raises
+    InvalidParams."""
     try:
         return _moment(text.strip().lower(), end_of_day, now or datetime.now().astimezone())
     except (ValueError, OverflowError):  # before the year 1, or after 9999
@@ -28,8 +29,8 @@ def moment(text: str, *, end_of_day: bool = False, now: datetime | None = None) 
 
 
 def period(text: str, now: datetime | None = None) -> tuple[float, float]:
-    """Return the first and the last moment of a year (`2024`), a month (`2024-06`) or a day, in seconds since 1970.
-    They are the same for a time or an age. Raises InvalidParams."""
+    """Return the first and the last moment of a year (`2024`), a month (`2024-06`) or a day, in seconds since 1970. For
+    a time or an age, both are the same. Raises InvalidParams."""
     if match := _YEAR_OR_MONTH.match(text):
         first, last = (match[2] or 1, match[2] or 12)
         begin = moment(f"{match[1]}-{int(first):02}-01", now=now)
@@ -43,7 +44,7 @@ def _moment(text: str, end_of_day: bool, now: datetime) -> float:
         return (now - timedelta(days=int(match[1]) * _UNIT_DAYS[match[2].lower()])).timestamp()
     if text in ("today", "yesterday"):
         text = (now - timedelta(days=text == "yesterday")).date().isoformat()
-    parsed = datetime.fromisoformat(text.upper())  # it reads no "z"
+    parsed = datetime.fromisoformat(text.upper())  # lower-case "z" is not valid
     if _DAY_ONLY.match(text) and end_of_day:
         parsed += timedelta(days=1, microseconds=-1)
     return (parsed if parsed.tzinfo else parsed.replace(tzinfo=now.tzinfo or UTC)).timestamp()

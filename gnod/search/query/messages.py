@@ -1,6 +1,7 @@
-"""The messages of a conversation that a query asks for by `role:` and `from:`.
+"""Find the messages of a conversation for `role:` and `from:` in a query.
 
-Knows no format, only where messages begin, and how their headings are written: `## Mara, 2026-03-04 10:22`.
+Does not depend on formats. Uses only the lines where messages begin, and the form of their headings: `## Mara,
+2026-03-04 10:22`.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ _HEADING = re.compile(r"## (?P<speaker>.+?)(?:, \d{4}-\d\d-\d\d[^,\n]*)?$", re.M
 
 
 class Speakers(NamedTuple):
-    """In lower case: `roles`, of which one must have said what a query looks for, and parts of the `names` of speakers
-    whose messages are preferred."""
+    """In lower case. `roles`: a message of one of these roles must match the query. `names`: parts of names; messages
+    of these speakers are preferred."""
 
     roles: tuple[str, ...] = ()
     names: tuple[str, ...] = ()
@@ -29,8 +30,7 @@ class Speakers(NamedTuple):
 
 
 def ranges_of(text: str, locations: Locations | None, speakers: Speakers) -> list[tuple[int, int]] | None:
-    """Return where the messages of these speakers are, without their headings; None for a text that is not a
-    conversation."""
+    """Return the ranges of these speakers' messages, without their headings; None if the text is not a conversation."""
     if locations is None or locations.kind != "message":
         return None
     starts = _offsets(text, [start.line for start in locations.starts])
@@ -46,13 +46,13 @@ def ranges_of(text: str, locations: Locations | None, speakers: Speakers) -> lis
 
 
 def alone(text: str, ranges: Sequence[tuple[int, int]]) -> str:
-    """Return the text with spaces in the place of all other messages: places in it stay the same."""
+    """Replace all other messages by spaces, so that positions stay the same."""
     ends = [0, *(end for _, end in ranges)]
     return "".join(" " * (start - before) + text[start:end] for (start, end), before in zip(ranges, ends, strict=False))
 
 
 def _offsets(text: str, lines: Sequence[int]) -> list[int]:
-    """Return where these lines begin, which are in order."""
+    """Return the start of each of these lines. The lines must be in order."""
     found, at, line = [], 0, 1
     for wanted in lines:
         for _ in range(wanted - line):

@@ -1,11 +1,11 @@
-"""Read a query, once: terms, `"quoted phrases"`, `-negation`, or the structured form with one search per line.
+"""Parse a query: terms, `"quoted phrases"`, `-negation`, or the structured form with one search per line.
 
     lex: keywords, "phrases" and -exclusions        keyword search
     vec: a question or a sentence                   vector search
     hyde: a passage that would answer the query     vector search (HyDE: Gao et al. 2022)
 
-People, programs and the expansion model write the structured form. Any string is a query or a QuerySyntaxError that
-says what is wrong. Must not depend on the index: what a term matches is decided by the stage that searches it.
+People, programs and the expansion model write the structured form. For any other string, a QuerySyntaxError names the
+mistake. Must not depend on the index: the stage that searches for a term decides what it matches.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ KINDS: tuple[Kind, ...] = ("lex", "vec", "hyde")
 
 # A query with this many words outside quotation marks is prose.
 PROSE_WORDS = 8
-# Too many words begin with fewer letters.
+# Too many words match fewer letters.
 MIN_WILDCARD = 3
 MAX_LINES = 10
 MAX_CHARACTERS = 4096
-# Weights in the fusion: of the user's own query, of a variant, and of a passage that would answer.
+# Weights in the fusion: of the user's query, of a variant, and of a HyDE passage.
 ORIGINAL, VARIANT, HYDE = 2.0, 1.0, 1.4
 
 _QUOTES = str.maketrans({"“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "＂": '"'})
 _GERSHAYIM = re.compile('(?<=[א-ת])"(?=[א-ת])')
 _QUOTED = re.compile(r'"[^"]*"')
-# A minus negates only at the start of a word, and only a single one: `--amend` is the name of an option.
+# Only a single minus at the start of a word negates: `--amend` is the name of an option.
 _TOKEN = re.compile(r'(?P<minus>-(?=["\w]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))|(?P<stray>")')
 # `2*3`, `**kwargs` and `*.md` are text, not wildcards.
 _WILDCARD = re.compile(r"\*?[^\W_]+\*?")
@@ -51,8 +51,8 @@ _SYNONYMS: dict[str, Kind] = {
 
 
 class Clause(NamedTuple):
-    """One part of a query. `text` is as written; the words of a phrase must occur together. `alternatives`: FTS5
-    phrases for the words that a wildcard matches (gnod.search.correction.correction_service)."""
+    """One part of a query. `text`: as written; the words of a phrase must occur together. `alternatives`: FTS5 phrases
+    for the words that a wildcard matches (gnod.search.correction.correction_service)."""
 
     text: str
     is_phrase: bool = False
@@ -61,7 +61,7 @@ class Clause(NamedTuple):
 
     @property
     def is_wildcard(self) -> bool:
-        """Tell whether it matches words that begin with a part (`part*`), end with it, or contain it."""
+        """Return whether it matches words that begin with a part (`part*`), end with it or contain it."""
         part = self.text.strip("*")
         is_part = part != self.text and _WILDCARD.fullmatch(self.text) is not None
         return is_part and not self.is_phrase and not is_unspaced(part)
@@ -79,7 +79,7 @@ class Subquery(NamedTuple):
 
 
 class QueryLine(NamedTuple):
-    """One search. `clauses` of a `lex` line; of other lines none. `is_original`: the user wrote it, no model did."""
+    """One search. `clauses`: only of a `lex` line. `is_original`: the user wrote it, not a model."""
 
     subquery: Subquery
     weight: float
@@ -92,8 +92,8 @@ class QueryLine(NamedTuple):
 
 
 class ParsedQuery(NamedTuple):
-    """A query as every stage takes it. `question`: what the reranker asks of a document. `terms`: the words and
-    phrases to mark in passages; `exact`: the words and phrases that count when they occur as written."""
+    """A parsed query, for all stages. `question`: the reranker's question about each document. `terms`: the words and
+    phrases to mark in passages. `exact`: the words and phrases that count if they occur as written."""
 
     text: str
     lines: tuple[QueryLine, ...]
@@ -124,12 +124,12 @@ def parse_query(text: str) -> ParsedQuery:
 
 
 def parse_question(text: str) -> ParsedQuery:
-    """Do as `parse_query`, but read a single quotation mark as text. Raises QuerySyntaxError."""
+    """Do as `parse_query`, but read an unmatched quotation mark as text. Raises QuerySyntaxError."""
     return parse_query(text.replace('"', " ") if text.count('"') % 2 else text)
 
 
 def variant_lines(variants: Iterable[Subquery]) -> list[QueryLine]:
-    """Return the searches that a model added. A `lex` variant that is not a valid query is left out."""
+    """Return the searches that a model added. Leaves out `lex` variants that are not valid queries."""
     lines = []
     for variant in variants:
         try:
@@ -141,10 +141,10 @@ def variant_lines(variants: Iterable[Subquery]) -> list[QueryLine]:
 
 
 def parse_clauses(query: str) -> list[Clause]:
-    """Return the clauses in order. Raises QuerySyntaxError: empty, an unmatched quote, or negations only.
+    """Return the clauses in order. Raises QuerySyntaxError for an empty query, an unmatched quote, or only negations.
 
-    In prose, quotation marks are punctuation: they make no phrases and need not match. (nDCG@10 of cacm, where 7 of 52
-    topics quote: .464 as operators, .511 as punctuation.)
+    In prose, quotation marks are punctuation: they do not make phrases and need not match. (nDCG@10 of cacm, where 7 of
+    52 topics quote: .464 as operators, .511 as punctuation.)
     """
     clauses = clauses_of(query)
     if not clauses:
@@ -158,7 +158,7 @@ def parse_clauses(query: str) -> list[Clause]:
 
 
 def clauses_of(query: str) -> list[Clause]:
-    """Do as `parse_clauses`, but allow no clauses, or negations only. Raises QuerySyntaxError for an unmatched
+    """Do as `parse_clauses`, but allow an empty query or only negations. Raises QuerySyntaxError for an unmatched
     quote."""
     text = balanced(query.replace("\x00", " "))
     if _is_prose(text):
@@ -169,7 +169,7 @@ def clauses_of(query: str) -> list[Clause]:
 
 
 def parse_text(text: str) -> list[Clause]:
-    """Return the words of a text in which quotation marks have no meaning; an empty list if it has no words."""
+    """Return the words of a text; quotation marks are ignored. Empty if it has no words."""
     try:
         return parse_clauses(text.replace('"', " "))
     except QuerySyntaxError:
@@ -177,7 +177,7 @@ def parse_text(text: str) -> list[Clause]:
 
 
 def text_lines(text: str) -> tuple[QueryLine, ...]:
-    """Return the searches for a text in which nothing is syntax. Raises QuerySyntaxError without a word in it."""
+    """Return the searches for a text without query syntax. Raises QuerySyntaxError if it has no word."""
     if not (clauses := parse_text(text)):
         raise _fault("empty_query", "the text has no words: add some")
     words = QueryLine(Subquery("lex", text), ORIGINAL, True, tuple(clauses))
@@ -187,8 +187,8 @@ def text_lines(text: str) -> tuple[QueryLine, ...]:
 def parse_subqueries(text: str) -> list[Subquery] | None:
     """Return the lines in order; None: the text is an ordinary query.
 
-    A text is structured when its first line begins with lex:, vec: or hyde:, or when it has several lines and each
-    begins with a word and a colon. One line such as `note: this` or `http://…` is an ordinary query.
+    A text is structured if its first line begins with lex:, vec: or hyde:, or if it has several lines that all begin
+    with a word and a colon. One line such as `note: this` or `http://…` is an ordinary query.
 
     Raises QuerySyntaxError with the reason: unknown_prefix, missing_prefix, empty_line, too_many_lines, too_long.
     """
@@ -217,7 +217,7 @@ def with_clauses(query: ParsedQuery, change: Callable[[Clause], Clause]) -> Pars
 
 
 def render(subqueries: Iterable[Subquery]) -> str:
-    """Return the text that `parse_subqueries` reads as these."""
+    """Return the text of these searches. `parse_subqueries` is the inverse."""
     return "\n".join(f"{each.kind}: {each.text}" for each in subqueries)
 
 
@@ -233,7 +233,7 @@ def _original(subquery: Subquery) -> QueryLine:
 
 
 def _question(lines: Sequence[QueryLine]) -> QueryLine:
-    """Return the line that says best what a document has to answer."""
+    """Return the line that is the best question for the reranker."""
     by_kind = {line.subquery.kind: line for line in reversed(lines)}
     return next(by_kind[kind] for kind in ("vec", "lex", "hyde") if kind in by_kind)
 
@@ -258,14 +258,15 @@ def _terms(line: QueryLine) -> tuple[Clause, ...]:
 
 
 def _is_prose(text: str) -> bool:
-    """Tell whether enough words are outside quotation marks. The last of an odd number of marks opens nothing."""
+    """Return whether enough words are outside quotation marks. The last of an odd number of marks does not open a
+    phrase."""
     outside = _QUOTED.sub(" ", text)
     return sum(any(map(str.isalnum, word)) for word in outside.split()) >= PROSE_WORDS
 
 
 def balanced(text: str) -> str:
-    """Treat typographic quotes as quotes, unless one is alone (a German „, or an apostrophe). In Hebrew abbreviations
-    (צה"ל), a quotation mark is a letter."""
+    """Treat typographic quotes as quotes, unless one is unmatched (a German „, or an apostrophe). In Hebrew
+    abbreviations (צה"ל), a quotation mark is a letter."""
     text = _GERSHAYIM.sub("״", text)
     if '"' in text:
         return text

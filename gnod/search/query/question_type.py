@@ -1,7 +1,7 @@
-"""What kind of answer a question expects, by its question word, and which texts contain one of that kind. Pure.
+"""Find the kind of answer that a question expects by its question word, and texts that contain such an answer. Pure.
 
-"How many" asks for a number, "wann" for a date. A text shows by its form what it contains: figures, names of months,
-capital letters. A question without such a word ("what", "which") expects nothing in particular.
+"How many" asks for a number, "wann" for a date. The form of a text shows its content: figures, names of months, capital
+letters. Other questions ("what", "which") do not expect a certain kind.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ AnswerType = Literal["number", "date", "person", "place", "reason"]
 
 
 class ExpectedAnswer(NamedTuple):
-    """What a question asks for.
+    """The kind of answer that a question expects.
 
-    `type`: None if the question does not say. `question`: in lower case, because its own words are not an answer.
+    `type`: None if no kind is expected. `question`: in lower case, to exclude its own words from answers.
     """
 
     type: AnswerType | None
@@ -33,7 +33,7 @@ def _question_words(spaced: str, others: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{_either(spaced)})\b|{_either(others)}", re.I)
 
 
-# Question words of the languages with lists of function words, and of Chinese, Japanese and Korean.
+# Question words of the languages with function word lists, and of Chinese, Japanese and Korean.
 _QUESTIONS: Mapping[AnswerType, re.Pattern[str]] = {
     "number": _question_words(
         r"""how (?:many|much|old|tall|high|long|large|big|far|deep|wide|fast|heavy|hot|often|frequently)
@@ -142,8 +142,8 @@ _FORMS: Mapping[AnswerType, re.Pattern[str]] = {
         re.I,
     ),
 }
-# Names begin with a capital letter, in scripts that have them. So does the first word of a sentence, which therefore
-# does not count. Where there are no capitals, a run of kanji or katakana may be a name.
+# Names begin with a capital letter, in scripts that have them. So does the first word of a sentence, so it does not
+# count. In scripts without capitals, a run of kanji or katakana may be a name.
 _NAME = re.compile(
     r"(?<=[\w,;:)][ \n])[\"“„«(*_]*([^\W\d_a-zß-ÿ]\w+(?:[ -][^\W\d_a-zß-ÿ]\w+)*)|([一-龥々]{2,}|[ァ-ヶー・]{2,})"
 )
@@ -161,7 +161,7 @@ def expected(question: str) -> ExpectedAnswer:
 
 
 def contains(text: str, wanted: ExpectedAnswer) -> bool:
-    """Tell whether `text` has something of the expected kind that the question does not mention."""
+    """Return whether `text` has an answer of the expected kind that the question does not mention."""
     if wanted.type is None:
         return False
     if wanted.type == "reason":

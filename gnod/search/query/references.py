@@ -1,6 +1,6 @@
-"""Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk. Lines (`:12`,
-`:12-20`), a page (`:p12`), another place as hits name it (`:sheet Costs, row 4`), an address's fragment (`#page=12`,
-`#sheet=Costs&row=4`), a heading (`#Next steps`) or a definition (`#Retry.run`) may follow."""
+"""Resolve references to documents: `gno://` address, `#docid`, `collection/path`, or a path on disk. After it may come
+lines (`:12`, `:12-20`), a page (`:p12`), another place as hits name it (`:sheet Costs, row 4`), a fragment (`#page=12`,
+`#sheet=Costs&row=4`), a heading (`#Next steps`) or a definition (`#Retry.run`)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _DOCID = re.compile(r"#?([0-9a-fA-F]{6,64})\Z")
 _LINES = re.compile(r":(\d{1,9})(?:-(\d{1,9}))?\Z")
 _PAGE = re.compile(r":(?P<kind>p)(?P<value>\d{1,9})(?P<row>)\Z")
 _FRAGMENT = re.compile(r"#(?P<kind>[a-z]+)=(?P<value>[^#&]*)(?:&row=(?P<row>\d{1,9}))?\Z")
-# Labels as hits in a terminal show them.
+# The labels that hits in a terminal have.
 _LABEL = re.compile(rf":(?P<kind>{'|'.join(get_args(Kind))}) (?P<value>.+?)(?:, row (?P<row>\d{{1,9}}))?\Z")
 _GLOB_CHARACTERS = re.compile(r"[*?\[{]")
 _MAX_PROPOSALS = 3
@@ -32,8 +32,8 @@ _MAX_GLOB = 1000
 
 
 class Resolved(NamedTuple):
-    """`line`, `last`: the lines of `:LINE` or `:LINE-LINE` in the reference, or of its page (sheet, …). `heading`: what
-    follows `#`, not looked for yet."""
+    """`line`, `last`: the lines of `:LINE` or `:LINE-LINE` in the reference, or of its page (sheet, …). `heading`: the
+    text after `#`, not yet searched for."""
 
     document: DocumentRow
     line: int | None = None
@@ -42,8 +42,8 @@ class Resolved(NamedTuple):
 
 
 def resolve(connection: Connection, reference: str, *, propose: bool = True) -> Resolved:
-    """Return the document. Raises DocumentNotFound with proposals (finding them is slow), AmbiguousReference with the
-    candidates, PathOutsideRoot for a path on disk outside all collections, InvalidReference."""
+    """Return the document. Raises DocumentNotFound with proposals (slow), AmbiguousReference with the candidates,
+    PathOutsideRoot for a path on disk outside all collections, InvalidReference."""
     if document := _find(connection, reference):
         return Resolved(document)
     if match := _LINES.search(reference):
@@ -83,8 +83,8 @@ def is_glob(reference: str) -> bool:
 
 
 def places_of(connection: Connection, path: str) -> list[tuple[str, str]]:
-    """Return (collection, relative path) for every collection whose folder contains the absolute `path`, in any
-    composition."""
+    """Return (collection, relative path) for every collection whose folder contains the absolute `path`, in any Unicode
+    normalisation form."""
     places = []
     for collection in all_collections(connection):
         root = collection.path.rstrip("/") + "/"
@@ -113,7 +113,8 @@ def _between(document: DocumentRow, reference: str, line: int, last: int | None)
 
 
 def _at(document: DocumentRow, match: re.Match[str], value: str) -> Resolved:
-    """Return the lines of a page or another location. Raises InvalidReference if the document does not have it."""
+    """Return the document with the lines of a page or another location. Raises InvalidReference if it does not have the
+    location."""
     locations = document.locations
     kind = "page" if match["kind"] == "p" else match["kind"]
     found = locations.lines(value, int(match["row"] or 0)) if locations and locations.kind == kind else None

@@ -1,4 +1,4 @@
-"""From what retrievers say of documents to one order: fusion, trust in each retriever, copies.
+"""Combine the results of the retrievers into one ranking: fusion, trust in each retriever, copies.
 
-Pure, except for looking up copies. The constants of one retriever are with that retriever.
+Pure, except for the lookup of copies. Constants of a single retriever are in the module of that retriever.
 """

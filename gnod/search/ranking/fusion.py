@@ -1,21 +1,21 @@
-"""One ranking from several: from what each retriever says of the documents to a score for each. Pure.
+"""Fuse several rankings into one: compute one score for each document from the results of all retrievers. Pure.
 
 Reciprocal rank fusion (RRF: Cormack, Clarke, Büttcher 2009) uses ranks only. The convex combination (Bruch, Gai, Ingber
 2023) uses the scores, scaled over all candidates, and weights each retriever by its prominence: how far its best
-document stands out from the whole collection, in standard deviations. An embedding model that cannot read a language
-finds nothing that stands out, and so does not outvote the keywords (docs/adr/0014).
+document stands out from the whole collection, in standard deviations. With an embedding model that cannot read a
+language, no document stands out, so it does not outvote the keywords (docs/adr/0014).
 
-The weights also depend on the document, by its language, by what the embedding model can read, and by what was learned
-of the collection (`trusted`). A document in another language than the query's shares only names with it. Then keywords
-count as much as the part of the query that they found; and less where the model reads both languages, since then its
+The weights also depend on the document's language, on what the embedding model can read, and on what was learned about
+the collection (`trusted`). A document in another language than the query shares only names with it. Then keywords count
+as much as the part of the query that they found. They count less if the model reads both languages, because then its
 vectors compare the meaning.
 
-There are nearest documents for every query, also when none is about it. Two things are evidence that one is
-(`is_loose`): it has the query's words, or its vector is nearer than those of unrelated texts are. How near these are to
-the query is known for each model and language (gnod.models.readability), so one line holds for every model
-(docs/adr/0047-scores.md).
+Every query has nearest documents, even if no document is about it. There are two kinds of evidence that a document is
+about the query (`is_loose`): it has the query's words, or its vector is nearer than the vectors of unrelated texts. The
+nearness of unrelated texts is known for each model and language (gnod.models.readability), so one threshold works for
+every model (docs/adr/0047-scores.md).
 
-A method is a name in `FusionMethod` and a function in `METHODS`.
+Each method has a name in `FusionMethod` and a function in `METHODS`.
 """
 
 from __future__ import annotations
@@ -37,17 +37,17 @@ UNRELATED = 0.5
 # A path with all words of the query adds at most this share of the best document's score. docs/adr/0047-scores.md has
 # the figures.
 NAME_BONUS = 0.5
-# The bonus is added once per document, by its place in the fused list.
+# Added once per document, by its place in the fused list.
 _RRF_BONUS = (0.05, 0.02, 0.02)
 
-# The exponents for the coverage of the query by keywords: if the model reads both languages, and if it does not.
+# The exponents of the query's coverage by keywords: if the model reads both languages, and if it does not.
 READ_EXPONENT = 2.0
 UNREAD_EXPONENT = 1.0
-# A document is about the query from this nearness on, in standard deviations of the cosines of unrelated texts.
+# A document with at least this nearness is about the query. In standard deviations of the cosines of unrelated texts.
 NEAR = 3.5
-# The words of the query count as this much nearness, if a document has all of them.
+# All words of the query together count as this much nearness.
 WORDS = 5.0
-# Where nearness says nothing, this share of the words is enough.
+# If nearness is unknown, this share of the words is enough.
 FEW_WORDS = 0.2
 _ALL = 1 - 1e-9
 # Written languages that are similar enough to share words.
@@ -55,9 +55,9 @@ _SAME = {"no": "nb", "nn": "nb", "bs": "hr", "sr": "hr", "ms": "id", "xh": "zu",
 
 
 class RetrieverResults(NamedTuple):
-    """The results of one retriever. `scores`: of documents; larger is better, best first. `found`: it found this many
-    of the first ones itself, and was asked about the others. `prominence`: that of the best one; None if it is unknown,
-    or does not count for this list."""
+    """The results of one retriever. `scores`: by document, best first; larger is better. `found`: the retriever found
+    this many of the first documents itself, and scored the others on request. `prominence`: of the best document; None
+    if it is unknown, or does not count for this list."""
 
     retriever: Retriever
     weight: float
@@ -67,15 +67,15 @@ class RetrieverResults(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """What each retriever can say of a document. `keyword` multiplies the prominence of the keywords, `vector` the odds
-    of the vectors; 0: the vector says nothing."""
+    """How far the score of each retriever counts for a document. `keyword` multiplies the prominence of the keywords,
+    `vector` the odds of the vectors; 0: the vector does not count."""
 
     keyword: float = 1.0
     vector: float = 1.0
 
 
 Reader = Callable[[str], Readability | None]
-"""Returns what the model that serves a collection can read; None: not known."""
+"""Returns what the model that serves a collection can read; None: unknown."""
 
 
 class Facts(NamedTuple):
@@ -94,9 +94,9 @@ _UNNAMED: Mapping[int, float] = {}
 
 class Fusion(NamedTuple):
     """`ranked`: best first; the best has the score 1. Their components are the parts of the score, by retriever.
-    `vector_shares`: the weights of the vectors, in [0, 1], of the documents with each trust; None: the method has none.
-    `least`: what even the document with the least of everything has, as a share of what the best one has. `loose`: how
-    many documents are only loosely similar, ranked or left out."""
+    `vector_shares`: by trust, the weights of the vectors, in [0, 1]; None: the method has no weights. `least`: the
+    score of a document that is last in every list, as a share of the best score. `loose`: how many documents are only
+    loosely similar, ranked or left out."""
 
     ranked: list[RankedDocument]
     vector_shares: Mapping[Trust, float] | None
@@ -105,12 +105,12 @@ class Fusion(NamedTuple):
 
     @property
     def vector_share(self) -> float | None:
-        """Return the weight of the vectors of documents for which both retrievers are trusted."""
+        """Return the weight of the vectors for documents with full trust in both retrievers."""
         return None if self.vector_shares is None else self.vector_shares[_BOTH]
 
 
 def prominence(best: float, mean: float, deviation: float) -> float:
-    """Return how far the best value stands out from all, in standard deviations."""
+    """Return how far the best value is above the mean, in standard deviations."""
     return max(0.0, (best - mean) / deviation) if deviation > 0 else 0.0
 
 
@@ -121,8 +121,8 @@ def fuse(
     trust: Mapping[int, Trust] = _ALIKE,
     named: Mapping[int, float] = _UNNAMED,
 ) -> Fusion:
-    """Return the documents of all lists, best first; `order` breaks ties. `trust` of documents; of the others, both
-    retrievers are trusted. `named`: documents that the query names, and how clearly, in [0, 1]."""
+    """Return the documents of all lists, best first; `order` breaks ties. `trust`: by document; both retrievers are
+    trusted for the others. `named`: documents that the query names, and how clearly, in [0, 1]."""
     lists = [each for each in evidence if each.scores]
     if not lists:
         return Fusion([], None)
@@ -147,8 +147,7 @@ def _raised(document: RankedDocument, component: str, bonus: float) -> RankedDoc
 
 
 def with_least(score: float, least: float) -> float:
-    """Return a score of `Fusion` on the scale from nothing in common with the query to the best document. The order
-    stays."""
+    """Rescale a score of `Fusion`: 0 has nothing in common with the query, 1 is the best document. Keeps the order."""
     return least + (1 - least) * score
 
 
@@ -165,9 +164,9 @@ def reciprocal_ranks(lists: Sequence[RetrieverResults], order: Order, _: Mapping
 
 
 def convex(lists: Sequence[RetrieverResults], _: Order, trust: Mapping[int, Trust]) -> Fusion:
-    """Weight the vectors by their squared prominence against that of the keywords, one half where that is unknown. If
-    few of the keyword candidates are embedded yet, the vectors count less in proportion: having a vector is not a
-    merit."""
+    """Weight the vectors by their squared prominence against that of the keywords; one half if it is unknown. If few
+    keyword candidates are embedded yet, the vectors count less in proportion: a vector alone must not raise a
+    document."""
     lexical, vector = _mean_prominence(lists, "lexical"), _mean_prominence(lists, "vector")
     coverage = _coverage(lists, trust)
 
@@ -185,7 +184,7 @@ METHODS: Mapping[FusionMethod, Callable[[Sequence[RetrieverResults], Order, Mapp
     "convex": convex,
     "rrf": reciprocal_ranks,
 }
-"""Functions that return unscaled scores, in any order, with what each is made of."""
+"""Functions that return unscaled scores with their components, in any order."""
 
 
 def _combined(
@@ -219,14 +218,14 @@ def _combined(
 
 
 def _least(each: RetrieverResults) -> float:
-    """Return the worst score as a share of the best, on a scale where 0 is nothing in common."""
+    """Return the worst score as a share of the best. On this scale, 0 means nothing in common."""
     nothing = UNRELATED if each.retriever == "vector" else 0.0
     low, high = min(each.scores.values()) - nothing, max(each.scores.values()) - nothing
     return max(low, 0.0) / high if high > 0 else 0.0
 
 
 def _coverage(lists: Sequence[RetrieverResults], trust: Mapping[int, Trust]) -> float:
-    """Return which part of the documents that keywords found has a vector, of those that the model can read."""
+    """Return the share of documents with a vector, among those that keywords found and the model can read."""
     found = {id_ for each in lists if each.retriever == "lexical" for id_ in islice(each.scores, each.found)}
     readable = {id_ for id_ in found if trust.get(id_, _BOTH).vector}
     embedded = {id_ for each in lists if each.retriever == "vector" for id_ in each.scores}
@@ -239,7 +238,7 @@ def _mean_prominence(lists: Sequence[RetrieverResults], retriever: Retriever) ->
 
 
 def _scaled(scores: Mapping[int, float]) -> dict[int, float]:
-    """Scale to [0, 1]; all equal, all 1."""
+    """Scale to [0, 1]. If all are equal, all become 1."""
     low, high = min(scores.values()), max(scores.values())
     if low == high:
         return dict.fromkeys(scores, 1.0)
@@ -253,9 +252,9 @@ def trusted(
     reader: Reader,
     priors: Mapping[str, float],
 ) -> dict[int, Trust]:
-    """Return the trust of the documents where it is not the same for all. `query_language`: None: not known.
-    `coverage`: the share of the query's words, by weight, that occur in the index. `priors`: by collection, what was
-    learned for the odds of its vectors."""
+    """Return the trust of the documents for which it is not the default. `query_language`: None if unknown. `coverage`:
+    the share of the query's words, by weight, that occur in the index. `priors`: by collection, the learned factor for
+    the odds of its vectors."""
     groups = {facts[1:] for facts in documents.values()}
     by_group = {group: _trust(*group, query_language, coverage, reader, priors) for group in groups}
     found = {id_: by_group[facts[1:]] for id_, facts in documents.items()}
@@ -263,8 +262,9 @@ def trusted(
 
 
 def is_loose(share: float, nearness: float | None) -> bool:
-    """Tell whether neither is evidence. `share` of the query's words that the document has, by weight, in [0, 1].
-    `nearness`: as in `Unrelated.nearness`; None: it says nothing, or the document has no vector."""
+    """Return whether neither words nor nearness are evidence. `share`: the share of the query's words that the document
+    has, by weight, in [0, 1]. `nearness`: as in `Unrelated.nearness`; None: it is unknown, or the document has no
+    vector."""
     if nearness is None or share >= _ALL:
         return share < FEW_WORDS
     return nearness + WORDS * share < NEAR

@@ -1,6 +1,6 @@
-"""The one type of a ranked document, from the retrievers to the hits; and copies, of which results show one.
+"""The type of ranked documents, from the retrievers to the hits; and copies, of which results show one.
 
-Files with the same bytes are one result: the best-ranked, and of equals the one with the shortest path.
+Files with the same bytes are one result: the best-ranked file, and among equals the one with the shortest path.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gnod.store.tables import copies
 
 
 class Span(NamedTuple):
-    """A range of characters of the canonical text, and the lines that hold it (from 1)."""
+    """A range of characters of the canonical text, and its lines (from 1)."""
 
     start: int
     end: int
@@ -29,9 +29,9 @@ class Held(NamedTuple):
 
 
 class RankedDocument(NamedTuple):
-    """`score`: larger is better; in [0, 1] in results. `span`: the best part by vector; None: not known, as of a
-    document that only keywords found. `components`: what the score is made of, by name. `unplaced`: the best vectors,
-    if their span was not looked up yet (`gnod.search.meaning.candidate_documents.placed`). `is_loose`: as in
+    """`score`: larger is better; in [0, 1] in results. `span`: the best part by vector; None: unknown, for example if
+    only keywords found the document. `components`: the parts of the score, by name. `unplaced`: the best vectors, if
+    their span was not looked up yet (`gnod.search.meaning.candidate_documents.placed`). `is_loose`: as in
     `gnod.search.ranking.fusion`."""
 
     id: int
@@ -58,8 +58,8 @@ def without_copies(connection: Connection, ranked: Sequence[RankedDocument]) -> 
 
 
 def representatives(connection: Connection, ids: Iterable[int]) -> dict[int, tuple[int, bool]]:
-    """Choose the first document of each content, so that several rankings can name the same one: return for each that
-    is a copy of one before it, that one, and whether it has the same text."""
+    """Choose the first document of each content, so that all rankings name the same copy. Return for each later copy
+    the chosen document, and whether it has the same text."""
     ordered = list(dict.fromkeys(ids))
     known = copies.among(connection, ordered)
     first: dict[str, int] = {}

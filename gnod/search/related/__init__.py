@@ -1,4 +1,4 @@
-"""Documents around a document: related ones, and the graph of links.
+"""Related documents, and the graph of links around a document.
 
-Links are stored in `gnod.store.links`, and found in texts by `gnod.ingest.links`.
+`gnod.ingest.links` finds the links in texts, and `gnod.store.links` stores them.
 """

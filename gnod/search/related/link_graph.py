@@ -1,7 +1,7 @@
-"""The graph of documents and the links between them: around one document, breadth first, or of a folder. Must not
-depend on the wire types.
+"""The graph of documents and links: around one document, breadth first, or of a folder. Must not depend on the wire
+types.
 
-Work is bounded: of 100,000 links in one note, or to it, the first are followed.
+The number of links is limited: if a note has 100,000 links or backlinks, only the first are followed.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from gnod.store.tables import documents
 Scope = tuple[str | None, str]
 """A collection and a folder in it; (None, "") is everything."""
 
-# The number of links that are read for one graph, and for each further document when these are used up.
+# The maximum number of links to read for one graph, and for each further document after that.
 _MOST_LINKS, _FEW_LINKS = 250_000, 1000
 
 
 class ReachedDocument(NamedTuple):
-    """`distance`: links between the document and the one that was asked for. `links`, `backlinks`: with how many
-    documents it is connected in each direction, including those outside the graph."""
+    """`distance`: the number of links between this document and the requested one. `links`, `backlinks`: the number of
+    documents that it links to, and that link to it, including documents outside the graph."""
 
     id: int
     distance: int
@@ -38,8 +38,8 @@ class Edge(NamedTuple):
 
 
 class Graph(NamedTuple):
-    """Nodes by distance, those with the most links to what was found before first. `total`: the documents that the
-    graph would have without a limit; None if that is not known. `is_cut`: documents or links are missing."""
+    """Nodes by distance; at the same distance, nodes with most links to earlier nodes come first. `total`: the number
+    of documents without a limit; None if unknown. `is_cut`: documents or links are missing."""
 
     nodes: list[ReachedDocument]
     edges: list[Edge]
@@ -48,7 +48,7 @@ class Graph(NamedTuple):
 
 
 def around(connection: Connection, document_id: int, scope: Scope, depth: int, limit: int) -> Graph:
-    """Return what links, followed in both directions, connect with a document in at most `depth` steps."""
+    """Return the documents within `depth` links of a document, in both directions."""
     reader = _NeighbourReader(connection)
     distances = {document_id: 0}
     level, total = [document_id], 1
@@ -68,7 +68,8 @@ def around(connection: Connection, document_id: int, scope: Scope, depth: int, l
 
 
 def of_scope(connection: Connection, scope: Scope, limit: int) -> Graph:
-    """Return the documents of a scope and the links between them; of too many, those with the most links."""
+    """Return the documents of a scope and the links between them. Above the limit, keep the documents with most
+    links."""
     best = ranked(connection, degrees(connection, *scope, _MOST_LINKS), *scope)[:limit]
     rest = (each.id for each in documents.under(connection, *scope, limit + len(best), 0))
     chosen = list(dict.fromkeys([*best, *rest]))[:limit]
@@ -76,7 +77,8 @@ def of_scope(connection: Connection, scope: Scope, limit: int) -> Graph:
 
 
 class _NeighbourReader:
-    """The neighbours of documents, each read once. Fewer links are read when many have been."""
+    """Reads the neighbours of documents, once for each document. After many links, reads fewer links for each further
+    document."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -91,7 +93,7 @@ class _NeighbourReader:
                 self._left -= found.read
 
     def connected(self, id_: int) -> Iterable[tuple[int, int]]:
-        """Return the neighbours of a document, with the links in both directions."""
+        """Return the neighbours of a document, with the number of links in both directions."""
         found = self._found[id_]
         return (Counter(found.targets) + Counter(found.sources)).items()
 
@@ -106,7 +108,7 @@ class _NeighbourReader:
         return ReachedDocument(id_, distance, len(found.targets), len(found.sources))
 
     def _edges(self, ids: Sequence[int]) -> list[Edge]:
-        """Return the links between these documents, in their order."""
+        """Return the links between these documents, in the order of the documents."""
         place = {id_: at for at, id_ in enumerate(ids)}
         found = [
             Edge(id_, target, count)

@@ -1,13 +1,14 @@
-"""Documents related to one: similar ones, those that links connect with it, and those that others cite beside it.
+"""Find documents related to a document: similar documents, linked documents, and documents that others cite together
+with it.
 
-Each of these is evidence between 0 and 1 that a document is related, taken as independent: the relevance is
-1 - Π (1 - evidence). No weight was learned. Links say the more the more there are of them, n / (n + 1). Of a document
-that cites many, each pair says less (fractional co-citation: Small & Sweeney 1985).
+Each of these is evidence between 0 and 1 that a document is related. The kinds of evidence are taken as independent:
+the relevance is 1 - Π (1 - evidence). No weight was learned. The evidence of n links is n / (n + 1). If a document
+cites many others, each pair counts less (fractional co-citation: Small & Sweeney 1985).
 
-No document repeats what those before it say. As in maximal marginal relevance (Carbonell & Goldstein 1998), each next
-one is the one that adds most to those chosen before. What it adds is its relevance times the share that is new: a
-document repeats a chosen one as far as it is nearer to that one than to what was asked for. So the scores descend,
-whatever cosines a model gives.
+The order avoids repetition. As in maximal marginal relevance (Carbonell & Goldstein 1998), the next document is always
+the one that adds most to the chosen ones. It adds its relevance times the share that is new: a document repeats a
+chosen one to the extent that it is nearer to it than to the requested document. So the scores descend for the cosines
+of any model.
 """
 
 from __future__ import annotations
@@ -39,14 +40,14 @@ KINDS = ("links_to", "linked_from", "cited_together", "similar")
 # Consider this many documents of each kind in addition to those requested.
 _SPARE = 30
 _MOST_LINKS, _MOST_CITING = 10_000, 200
-# Two vectors are never taken as quite equal, because the rest is divided by their distance.
+# The minimum distance of two vectors, because the distance is a divisor.
 _LEAST = 1e-6
 
 Vectors = NDArray[np.float32]
 
 
 class _Links(NamedTuple):
-    """`citing`: how many documents link to both. `votes`: each of these has one for all that it links to."""
+    """`citing`: how many documents link to both. `votes`: each of these has one vote, divided among its links."""
 
     targets: Mapping[int, int]
     sources: Mapping[int, int]
@@ -54,11 +55,11 @@ class _Links(NamedTuple):
     votes: Mapping[int, float]
 
     def ids(self, limit: int | None = None) -> set[int]:
-        """Return the documents with the most of each kind, or all."""
+        """Return the documents with the most links of each kind, or all."""
         return {id_ for counts in (self.targets, self.sources, self.votes) for id_, _ in _most(counts, limit)}
 
     def among(self, ids: Collection[int]) -> _Links:
-        """Return what concerns these documents."""
+        """Return only the links of these documents."""
         kept = set(ids)
         return _Links(
             {id_: count for id_, count in self.targets.items() if id_ in kept},
@@ -78,9 +79,9 @@ def related(
     limit: int,
     min_score: float = 0.0,
 ) -> list[RankedDocument]:
-    """Return the documents related to `document`, without itself and its copies; near-copies of one come later. The
-    score is the relevance that a document adds to those before it.
-    Components: KINDS. Raises NotEmbedded if it has no vectors and no links."""
+    """Return the documents related to `document`, without itself and its copies. Near-copies of an earlier one come
+    later. The score is the relevance that a document adds to those before it. Components: KINDS. Raises NotEmbedded if
+    it has no vectors and no links."""
     depth = limit + _SPARE
     only = filters._replace(excluded=filters.excluded | neighbours.with_same_text(connection, document.id))
     every = _linked(connection, document.id)
@@ -121,7 +122,8 @@ def _near(
     depth: int,
     linked: _Links,
 ) -> tuple[dict[int, RankedDocument], NotEmbedded | None]:
-    """Return the similar documents, and the linked ones with their similarity; or why there are none."""
+    """Return the similar documents, and the linked ones with their similarity; or the error if the document has no
+    vectors."""
     try:
         found = vector_search.similar_and(
             connection, nearest, document, served, filters, limit=depth, also=linked.ids(depth)
@@ -148,8 +150,9 @@ def _most(counts: Mapping[int, float], limit: int | None) -> list[tuple[int, flo
 def diverse(
     relevance: Sequence[float], vectors: Sequence[Vectors | None], limit: int, asked: Vectors | None = None
 ) -> list[tuple[int, float]]:
-    """Return the numbers of the documents chosen, in order, with what each adds; of equals, the first. Vectors have
-    length 1. A document without a vector does not repeat any other. `asked`: what was asked for."""
+    """Return the numbers of the chosen documents, in order, with the score that each adds; among equals, the first.
+    Vectors have length 1. A document without a vector does not repeat any other. `asked`: the vectors of the requested
+    document."""
     worth = np.asarray(relevance, np.float64)
     every = _rows([*vectors, asked])
     rows = every[:-1]
@@ -167,7 +170,7 @@ def diverse(
 
 
 def _rows(vectors: Sequence[Vectors | None]) -> Vectors:
-    """Return the vectors as a matrix, with zeros for those that are not known: their cosine with any is 0."""
+    """Return the vectors as a matrix. Unknown vectors are zeros, so their cosine with any other is 0."""
     dimensions = next((len(vector) for vector in vectors if vector is not None), 0)
     nothing = np.zeros(dimensions, np.float32)
     return np.asarray([nothing if vector is None else vector for vector in vectors], np.float32)

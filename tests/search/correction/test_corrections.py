@@ -1,4 +1,4 @@
-"""Words that no document has are corrected with the words of the index, and clean queries stay as they are."""
+"""Words that no document has are corrected with the words of the index. Correct queries do not change."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def correct(small_index: SmallIndex) -> Callable[..., Corrected]:
     ("written", "searched"),
     [
         ("certifcate", "certificate"),  # a letter is missing
-        ("certtificate", "certificate"),  # one too many
+        ("certtificate", "certificate"),  # a letter is doubled
         ("certifiacte", "certificate"),  # swapped
-        ("certigicate", "certificate"),  # the key beside it
+        ("certigicate", "certificate"),  # a neighbouring key
         ("cretifcate", "certificate"),  # two errors in a long word
         ("rnodern deployments", "modern deployments"),  # text recognition
-        ("c1ose certificate", "c1ose certificate"),  # no such word
+        ("c1ose certificate", "c1ose certificate"),  # no known word is similar
         ("passw0rd", "password"),
         ("pasword", "password"),
         ("Pasword?", "password?"),
@@ -65,7 +65,7 @@ def correct(small_index: SmallIndex) -> Callable[..., Corrected]:
         ("databasefile", "database file"),
         ("datab ase", "database"),
         ("Genemigung", "genehmigung"),
-        ("groessere Strassen", "groessere Strassen"),  # finds them already
+        ("groessere Strassen", "groessere Strassen"),  # the index finds these spellings
         ("decieds later", "decides later"),
         ("renew certifcate", "renew certificate"),
         ("the certifcate pasword", "the certificate password"),
@@ -99,7 +99,7 @@ def test_an_error_is_corrected(correct: Callable[..., Corrected], written: str, 
         "",
     ],
 )
-def test_what_is_meant_as_written_stays(correct: Callable[..., Corrected], query: str) -> None:
+def test_words_meant_as_written_are_not_corrected(correct: Callable[..., Corrected], query: str) -> None:
     assert correct(query) == Corrected(query)
 
 
@@ -150,13 +150,13 @@ def test_new_words_are_known_at_once_in_a_small_index(small_index: SmallIndex) -
 
 
 def test_the_words_are_read_when_the_postings_have_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of documents that are in the full-text table alone, they are not: that takes seconds."""
-    monkeypatch.setattr("gnod.search.correction.correction_service.SHARE", 1e9)  # as often as there is a change
+    """Words of documents that are only in the full-text table are not read, because that takes seconds."""
+    monkeypatch.setattr("gnod.search.correction.correction_service.SHARE", 1e9)  # read the words after every change
     index = Index(tmp_path / "index.sqlite")
     corrector = Corrector(index.database.submit_read, at_once_s=0, rest_s=0)
 
     def corrected() -> str:
-        """There is one reader thread: what was begun by the search before has been done."""
+        """There is one reader thread, so the read that the last search started has ended."""
         return index.database.submit_read(lambda c: corrector.correct(c, "thermomter").text).result()
 
     index.add("a.md", text="nothing")
@@ -242,7 +242,7 @@ def test_a_vocabulary_knows_its_words() -> None:
     assert found.containing("appl", 3) == ["apple", "apply", "applet"]
     assert found.containing("tarif", 9) == ["tariff", "zolltarif"]
     assert found.ending("tarif", 9) == ["zolltarif"]
-    assert found.containing("lea", 9) == []  # not across two words
+    assert found.containing("lea", 9) == []  # no match across two words
 
 
 def test_a_huge_vocabulary_is_bounded() -> None:
@@ -250,7 +250,7 @@ def test_a_huge_vocabulary_is_bounded() -> None:
     many = sorted({"".join(rng.choices("abcdefghij", k=7)) for _ in range(20_000)})
     found = Vocabulary([*_words(many, frequent=False), *_words(["certificate"])], limit=5_000)
     assert found.size <= 5_000
-    assert found.known(["certificate"]) == {"certificate"}  # words of several documents are kept first
+    assert found.known(["certificate"]) == {"certificate"}  # words of several documents have priority
 
 
 def _words(words: list[str], *, frequent: bool = True) -> list[Words]:
@@ -268,7 +268,7 @@ def _words(words: list[str], *, frequent: bool = True) -> list[Words]:
         ("Tarife", "*tarife*"),
         ("neue Tarif", "neue *tarif*"),
         ("Zolltarif", "Zolltarif"),
-        ("Zoltarif", "zolltarif"),  # a close word comes first
+        ("Zoltarif", "zolltarif"),  # a similar word has priority
         ("unbekannt", "unbekannt"),
     ],
 )
@@ -295,7 +295,7 @@ def test_a_word_that_no_document_has_is_searched_inside_longer_words(
 
 
 def test_no_word_is_searched_inside_longer_words_that_are_gone(small_index: SmallIndex) -> None:
-    """What is known of the words of a large index may be older than the index."""
+    """The known words of a large index may be older than the index."""
     pages = {"zoll.md": "Der Zolltarif wurde im Januar geändert.\n", "neu.md": "Das neue Haus ist alt.\n"}
     small_index.add(pages, language="de")
     corrector = Corrector(small_index.database.submit_read, at_once_s=0)

@@ -1,4 +1,5 @@
-"""Corrections in an index of many languages: each finds its words, and a candidate is analysed in few of them."""
+"""Corrections in an index of many languages: words of each language are corrected, and a candidate is analysed in few
+languages."""
 
 from __future__ import annotations
 
@@ -103,13 +104,13 @@ def test_a_language_has_words_that_begin_like_its_own() -> None:
         possible = beginnings.possible([word])
         return [each for each in ("en", "de", "fi") if possible(each)]
 
-    assert languages("renewed") == ["en", "fi"]  # Finnish is not known, so it may have any
+    assert languages("renewed") == ["en", "fi"]  # the index has no Finnish words, so Finnish may have any word
     assert languages("strasse") == languages("straßen") == ["de", "fi"]
     assert languages("rennen") == ["de", "fi"]
-    assert languages("xylophone") == ["en", "de", "fi"]  # the index has such a word, in any language
+    assert languages("xylophone") == ["en", "de", "fi"]  # known, but in an unknown language
     assert languages("zebra") == []
     assert languages("ze") == ["en", "de", "fi"]
 
 
-def test_a_word_among_characters_without_spaces_is_no_word() -> None:
+def test_part_of_an_unspaced_run_is_not_a_word() -> None:
     assert [word.text for word in query_words("Obsdianの使い方 の検索Vautl backup")] == ["backup"]

@@ -1,4 +1,4 @@
-"""`part*` finds words that begin with a part, `*part` those that end with it, `*part*` those that contain it."""
+"""`part*` finds words that begin with a part, `*part` words that end with it, and `*part*` words that contain it."""
 
 from __future__ import annotations
 
@@ -84,13 +84,13 @@ def test_many_wildcards_are_an_error_or_a_search(index: SmallIndex, query: str) 
         assert len(found(index, query)) <= len(PAGES)
 
 
-def test_a_part_of_many_words_stands_for_some_of_them(small_index: SmallIndex) -> None:
+def test_a_part_with_many_words_finds_some_of_them(small_index: SmallIndex) -> None:
     letters = "abcdefghij"
     words = [f"x{a}{b}marker{c}y" for a in letters for b in letters for c in letters[:2]]
     small_index.add({"many.md": " ".join(words)}, language="en")
     corrector = Corrector(small_index.database.submit_read)
     (clause,) = corrector.resolved(small_index.reader, parse_clauses("*marker*"))
-    assert len(clause.alternatives) == MAX_ALTERNATIVES + 1  # and those that begin with it
+    assert len(clause.alternatives) == MAX_ALTERNATIVES + 1  # and the words that begin with it
 
 
 def test_vectors_get_the_part_and_marks_the_words() -> None:

@@ -1,4 +1,4 @@
-"""Expansion without a model: what is made of what a model wrote before. Its own words: test_expansion_model.py."""
+"""Expansion without a model, from earlier output of a model. test_expansion_model.py tests a real model."""
 
 from __future__ import annotations
 
@@ -36,19 +36,19 @@ QUERY = "reset the boiler to 4 bar in Oslo"
 
 
 def generator(folder: Path) -> Generator:
-    """A model that is not here."""
+    """Return a generator without a model file."""
     inference = Inference(idle_unload_s=1)
     return Generator("hf:org/repo:Q8_0", files=ModelFiles(folder), inference=inference, gpu=False, threads=1)
 
 
 async def expanded(folder: Path, query: str, written: str) -> Expansion:
-    """Expand with what a model has written before."""
+    """Expand with earlier output of a model."""
 
     async def read(work: Callable[[Connection], str | None]) -> str | None:
         return written
 
     async def write(work: Callable[[Connection], None]) -> None:
-        raise AssertionError("what is in the cache is not written again")
+        raise AssertionError("a cached expansion must not be written again")
 
     return await Expander(generator(folder), read, write).expand(query)
 
@@ -77,7 +77,7 @@ async def test_cached_variants_are_checked_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("written", ["", "no form at all", "lex: a\nand more", "lexical: a\nvector: b"])
-async def test_what_does_not_parse_is_no_hit(written: str, tmp_path: Path) -> None:
+async def test_a_cached_text_of_invalid_form_is_ignored(written: str, tmp_path: Path) -> None:
     with pytest.raises(ModelNotPulled, match="gnoctl models pull"):
         await expanded(tmp_path, QUERY, written)
 
@@ -136,7 +136,7 @@ def test_a_query_is_one_short_line_of_text() -> None:
     assert one_line("\x00") == ""
 
 
-# What the grammar lets a model write: the same classes, as hypothesis knows them.
+# The output that the grammar allows, as strategies of hypothesis.
 _OTHER = st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="\u2028\u2029")
 _FIRST = _OTHER.filter(lambda c: not re.match("[\\s\u2000-\u200f\u2028-\u202f\u205f-\u206f\ufeff]", c))
 

@@ -1,4 +1,4 @@
-"""Expansion by a real model, too small to be of help but bound by the same grammar."""
+"""Expansion by a real model. It is too small for useful output, but has the same grammar."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.waiting import until
 
 pytestmark = pytest.mark.slow
 
-# The model soon finishes what it writes about these.
+# The model soon finishes its output for this query.
 QUERY = "where is the invoice"
 OTHER = "how are cats fed"
 FORMS = (["lex"] * 2 + ["vec"] * 2 + ["hyde"], ["lex"] * 3 + ["vec"] * 2 + ["hyde"])
@@ -76,7 +76,7 @@ async def test_at_the_limit_the_model_goes_on_for_the_cache(smollm_gguf: Path, s
         found = await expands.expand(OTHER, limit_s=0.15)
         assert (found.variants, found.dropped, found.timed_out, found.cached) == ([], [], True, False)
         assert found.goes_on
-        # One at a time: until it has finished, other queries have only the cache.
+        # Until it has finished, other queries have only the cache.
         other = await expands.expand("a third question", limit_s=90)
         assert (other.timed_out, other.goes_on, other.variants) == (True, False, [])
         assert (await expands.expand(QUERY, limit_s=90)).cached
@@ -99,7 +99,7 @@ async def test_a_query_that_is_cancelled_stops_the_model(smollm_gguf: Path, smal
 
 @pytest.mark.stress
 async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, minilm_onnx: Path) -> None:
-    """The worker writes nothing while it computes something that somebody waits for."""
+    """The worker does not write while it computes for a caller that waits."""
     inference = Inference(idle_unload_s=60)
     chunks: list[m.ResultChunk] = []
     story = m.Generate(
@@ -130,7 +130,7 @@ async def test_a_model_that_goes_on_lets_other_work_go_first(smollm_gguf: Path, 
 @pytest.mark.stress
 @pytest.mark.parametrize("seed", range(4))
 def test_whatever_llama_cpp_lets_through_is_read(seed: int, smollm_gguf: Path) -> None:
-    """A model that writes any token that the grammar permits."""
+    """The model writes any token that the grammar permits."""
     said = _random_text(smollm_gguf, random.Random(seed))
     lines = parse_subqueries(said)
     assert lines
@@ -142,7 +142,7 @@ def _random_text(path: Path, chance: random.Random) -> str:
     model = library.load(ModelSpec(path=str(path), gpu=False))
     vocabulary = llama_cpp.llama_model_get_vocab(model)
     grammar = llama_cpp.llama_sampler_init_grammar(vocabulary, GRAMMAR.encode(), b"root")
-    assert grammar, "llama.cpp does not take the grammar"
+    assert grammar, "llama.cpp does not accept the grammar"
     size = llama_cpp.llama_vocab_n_tokens(vocabulary)
     said = b""
     while True:

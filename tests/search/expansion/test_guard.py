@@ -1,4 +1,4 @@
-"""What of a query must survive in a variant."""
+"""The parts of a query that a variant must keep."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_phrases_are_operators_in_lexical_variants_only() -> None:
     assert losses(prose, Subquery("lex", "log gate"), "en") == ['lost "gate is open"']
 
 
-def test_what_is_excluded_is_not_said_by_meaning() -> None:
+def test_variants_by_meaning_must_not_contain_excluded_words() -> None:
     query = 'jaguar -car -"sports team"'
     assert losses(query, Subquery("vec", "where does the jaguar live?"), "en") == []
     assert losses(query, Subquery("hyde", "The jaguar is a cat, cars are no cats."), "en") == [
@@ -125,7 +125,7 @@ _LANGUAGES = st.sampled_from(["en", "de", "fr", "ru", "ja", None])
 
 
 @given(_QUERIES, _QUERIES, st.sampled_from(KINDS), _LANGUAGES)
-def test_any_text_may_come(query: str, variant: str, kind: Kind, language: str | None) -> None:
+def test_any_text_is_accepted(query: str, variant: str, kind: Kind, language: str | None) -> None:
     assert all(losses(query, Subquery(kind, variant), language))
 
 

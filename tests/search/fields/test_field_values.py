@@ -1,4 +1,4 @@
-"""The values of fields: results are sorted by them, they are counted, and they are returned as rows."""
+"""The values of fields: sort results by them, count them, and return them as rows."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def ids(connection: Connection, paths: Sequence[str]) -> list[int]:
 
 
 def ordered(index: SmallIndex, sort: str, whole: str = "abcd", limited: str = "") -> str:
-    """Return the letters of the documents in order; those in `limited` lack a word of the query."""
+    """Return the letters of the documents in order. Documents in `limited` lack a word of the query."""
     paths = {path[0]: path for path in SHELF}
 
     ranked = [
@@ -62,7 +62,7 @@ def ordered(index: SmallIndex, sort: str, whole: str = "abcd", limited: str = ""
         ("size", "cdba"),
         ("-size", "abdc"),
         ("path", "abcd"),
-        ("year", "abdc"),  # numbers, also written as texts, before texts; without the field last
+        ("year", "abdc"),  # numbers, also in texts, come before texts; documents without the field come last
         ("-year", "dbac"),
         ("rating", "abcd"),
         ("-rating", "bacd"),

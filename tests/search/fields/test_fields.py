@@ -1,4 +1,4 @@
-"""Fields in a query: what is one, what stays text, and which documents pass."""
+"""Fields in a query: what is a field, what stays text, and which documents pass."""
 
 from __future__ import annotations
 

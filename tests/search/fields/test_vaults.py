@@ -1,4 +1,4 @@
-"""Notes as their owners keep them: nested tags, links in properties, dates, titles and other titles."""
+"""Notes from real vaults: nested tags, links in properties, dates, titles and aliases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any string is a valid query or a clean error, whatever languages the index holds."""
+"""Any string is a valid query or a clean error, for any languages in the index."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ QUERIES = st.lists(st.sampled_from(WORDS) | st.sampled_from(SEPARATORS) | st.tex
 
 @pytest.fixture(scope="module")
 def babel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
-    """One document in each language."""
+    """An index of one document in each language."""
     index = SmallIndex(tmp_path_factory.mktemp("babel") / "index.sqlite")
     for language, words in REAL_WORDS.items():
         index.add({f"{language}.md": f"# {language}\n\n{words}"}, language=language)

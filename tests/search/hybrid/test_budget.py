@@ -1,6 +1,4 @@
-"""How much is asked of models that are fast, slow, or too slow; and vectors that are begun before it is known which
-texts are wanted.
-"""
+"""The work for models that are fast, slow, or too slow; and embedding that starts before the final texts are known."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ def measured(characters_per_s: float = FIRST, window: int = 5400) -> ThroughputE
 
 
 class TestPace:
-    def test_all_of_it_where_there_is_time(self) -> None:
+    def test_everything_is_read_if_there_is_time(self) -> None:
         assert measured().plan(20, "q" * 40, 1000.0) == RerankPlan(20, 5360)
 
     def test_shorter_passages_first_then_fewer_documents(self) -> None:
@@ -50,7 +48,7 @@ class TestPace:
     def test_too_little_time(self, limit_s: float) -> None:
         assert measured().plan(20, "query", limit_s) is None
 
-    def test_two_documents_have_an_order_too(self) -> None:
+    def test_two_documents_are_enough(self) -> None:
         assert measured().plan(2, "query", 100.0) == RerankPlan(2, 5395)
         assert measured().plan(2, "query", 0.1) is None
 
@@ -70,7 +68,7 @@ class TestPace:
         assert pace.characters_per_s == pytest.approx(500, rel=0.02)
         assert pace.plan(20, "query", 2.0) is None
 
-    def test_what_was_too_slow_is_tried_again(self) -> None:
+    def test_a_reranker_that_was_too_slow_is_tried_again(self) -> None:
         pace = measured()
         for _ in range(20):
             pace.learn(100, 1.0)
@@ -80,7 +78,7 @@ class TestPace:
             assert refused < 100
         assert refused > 1
 
-    def test_to_get_nothing_in_time_is_to_be_slow(self) -> None:
+    def test_a_rerank_without_results_in_time_lowers_the_estimate(self) -> None:
         pace = measured()
         before = pace.characters_per_s
         pace.learn(0, 2.0)
@@ -108,7 +106,7 @@ class TestPatience:
         patience.learn(1.0, in_time=False)
         assert [patience.skips(1.0), patience.skips(1.0)] == [True, False]
 
-    def test_plainly_more_time_is_another_matter(self) -> None:
+    def test_a_query_with_much_more_time_is_not_skipped(self) -> None:
         patience = Backoff()
         patience.learn(1.0, in_time=False)
         assert not patience.skips(5.0)
@@ -116,16 +114,16 @@ class TestPatience:
 
 
 class Embedding:
-    """Counts what it embeds. `may_end`: until then, it computes."""
+    """Records the texts that it embeds. It computes until `may_end` is set."""
 
     def __init__(self) -> None:
-        self.begun: list[list[str]] = []
+        self.started: list[list[str]] = []
         self.cancelled: list[list[str]] = []
         self.may_end = asyncio.Event()
 
     async def __call__(self, queries: Sequence[str], passages: Sequence[str]) -> QueryVectors:
         texts = [*queries, *passages]
-        self.begun.append(texts)
+        self.started.append(texts)
         try:
             await self.may_end.wait()
         except asyncio.CancelledError:
@@ -136,34 +134,34 @@ class Embedding:
         return QueryVectors({"m": np.full((len(texts), 1), len(texts[0]), np.float32)}, {})
 
 
-async def test_the_texts_are_sent_at_once_and_embedded_once() -> None:
+async def test_texts_are_sent_immediately_and_embedded_once() -> None:
     embed = Embedding()
     async with ahead(embed, ["renew"], ["a passage"]) as vectors:
-        assert embed.begun == [["renew", "a passage"]]
+        assert embed.started == [["renew", "a passage"]]
         embed.may_end.set()
         assert (await vectors(("renew",), ("a passage",))).rows["m"].tolist() == [[5], [5]]
-    assert len(embed.begun) == 1
+    assert len(embed.started) == 1
 
 
-async def test_others_are_embedded_where_these_are_wanted() -> None:
+async def test_other_texts_are_embedded_if_requested() -> None:
     embed = Embedding()
     async with ahead(embed, ["certifcate"], []) as vectors:
         asked = asyncio.ensure_future(vectors(["certificate"], []))
         await asyncio.sleep(0)
         embed.may_end.set()
         assert (await asked).rows["m"].tolist() == [[11]]
-    assert embed.begun == [["certifcate"], ["certificate"]]
+    assert embed.started == [["certifcate"], ["certificate"]]
 
 
-async def test_what_nobody_wants_is_cancelled() -> None:
+async def test_unused_embedding_is_cancelled() -> None:
     embed = Embedding()
     async with ahead(embed, [], []):
-        assert embed.begun == []
+        assert embed.started == []
     async with ahead(embed, ["renew"], []):
         pass
     await asyncio.sleep(0)
     assert embed.cancelled == [["renew"]]
-    # One who did not wait to the end asks again, as for variants.
+    # A caller that did not wait to the end requests them again, as for variants.
     async with ahead(embed, ["renew"], []) as vectors:
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(vectors(["renew"], []), 0.001)
@@ -178,4 +176,4 @@ async def test_an_error_is_raised_where_the_vectors_are_wanted() -> None:
         with pytest.raises(NotEmbedded):
             await vectors(["bad"], [])
     async with ahead(embed, ["bad"], []):
-        await asyncio.sleep(0)  # fails, and nobody asks
+        await asyncio.sleep(0)  # fails, and no caller waits for it

@@ -23,11 +23,11 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(240)]
 QUESTION = "pets that rest in the house"
 
 
-async def test_all_of_it(library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path) -> None:
+async def test_all_stages_run(library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path) -> None:
     async with bench(library, embed=minilm_onnx, expand=smollm_gguf, rerank=ranker) as with_all:
         expander = with_all.tools.expander
         assert isinstance(expander, Expander)
-        # A busy machine may need more than the limit of a query for what is kept for the next one.
+        # On a busy machine, an expansion for the cache may take longer than the limit of a query.
         written = await expander.expand(QUESTION, limit_s=ENOUGH_S)
         found = await with_all.search(QUESTION)
         said = stages(found)
@@ -51,9 +51,7 @@ async def test_all_of_it(library: SmallIndex, minilm_onnx: Path, smollm_gguf: Pa
         assert paths(library, await with_all.search(QUESTION)) == paths(library, found)
 
 
-async def test_the_score_is_the_blend_of_what_the_components_say(
-    library: SmallIndex, minilm_onnx: Path, ranker: Path
-) -> None:
+async def test_the_score_is_the_blend_of_the_components(library: SmallIndex, minilm_onnx: Path, ranker: Path) -> None:
     query, model = "which valve is E4711", CrossEncoder(SEED)
     async with bench(library, embed=minilm_onnx, rerank=ranker) as asked:
         for floor in (True, False):
@@ -74,7 +72,7 @@ async def test_the_score_is_the_blend_of_what_the_components_say(
             assert [each.score for each in ranked] == pytest.approx(expected, abs=1e-3)
 
 
-async def test_what_is_not_wanted_is_not_done(
+async def test_unwanted_stages_do_not_run(
     library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path
 ) -> None:
     async with bench(library, embed=minilm_onnx, expand=smollm_gguf, rerank=ranker) as asked:
@@ -122,20 +120,20 @@ async def test_lines_for_control(library: SmallIndex, minilm_onnx: Path, smollm_
         assert paths(library, hyde)[0] == "bread.md"
         assert hyde.vectors is not None
         for each in (lex, vec, hyde):
-            assert stages(each)["expand"].why == "the query itself says what to search"
+            assert stages(each)["expand"].why == "a structured query is not expanded"
         mixed = await asked.search("lex: boat -kitten\nhyde: It leaves.\nvec: how is bread made\nvec: pets that rest")
         assert "cat.md" not in paths(library, mixed)
         assert "bread.md" in paths(library, mixed)[:10]
         assert stages(mixed)["embed"].details["texts"] == 3
 
 
-async def test_a_strong_signal_needs_no_other_words(library: SmallIndex, smollm_gguf: Path) -> None:
+async def test_a_strong_signal_needs_no_expansion(library: SmallIndex, smollm_gguf: Path) -> None:
     async with bench(library, expand=smollm_gguf) as asked:
         found = await asked.search("zirconium flange torque valve E4711")
         assert paths(library, found)[0] == "valve.md"
         assert (stages(found)["expand"].why or "").startswith("skipped_strong")
         assert not stages(found)["expand"].ran
-        assert asked.inference.status().state == "off", "nobody asked the model"
+        assert asked.inference.status().state == "off", "the model was not used"
         weak = await asked.search("boat", budget_s=0.3)
         assert not (stages(weak)["expand"].why or "").startswith("skipped_strong")
 
@@ -147,7 +145,7 @@ async def test_concurrent_queries_get_the_same_results(library: SmallIndex, mini
         together = await asyncio.gather(*(asked.search(query) for query in queries * 3))
         for number, found in enumerate(together):
             expected = alone[number % len(queries)]
-            # Vectors of a batch differ in the last digits, which may change places of equals.
+            # Vectors of a batch differ in the last digits, so equal documents may change places.
             scores = {each.id: each.score for each in expected.ranked}
             assert {each.id: each.score for each in found.ranked} == pytest.approx(scores, abs=0.02)
             assert found.ranked[0].id == expected.ranked[0].id

@@ -1,4 +1,5 @@
-"""The hybrid query when something is missing, too slow, or dies: words always answer, and no order gets worse."""
+"""The hybrid query when a model is missing, too slow, or dies: keyword search always answers, and the order never gets
+worse."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ async def test_models_that_are_not_here(library: SmallIndex, tmp_path: Path) -> 
             assert "gnoctl models pull" in (stage.why or "")
 
 
-async def test_a_file_that_is_no_model(library: SmallIndex, tmp_path: Path, minilm_onnx: Path) -> None:
+async def test_a_file_that_is_not_a_model(library: SmallIndex, tmp_path: Path, minilm_onnx: Path) -> None:
     (tmp_path / "bad.gguf").write_bytes(b"GGUF and nothing more")
     bad = tmp_path / "bad.gguf"
     async with bench(library, embed=bad, expand=bad, rerank=minilm_onnx) as without:
@@ -53,7 +54,7 @@ async def test_a_file_that_is_no_model(library: SmallIndex, tmp_path: Path, mini
 
 
 @pytest.mark.stress
-async def test_a_budget_of_nothing_is_a_search_by_words(
+async def test_a_query_without_a_time_budget_is_a_keyword_search(
     library: SmallIndex, minilm_onnx: Path, smollm_gguf: Path, ranker: Path
 ) -> None:
     async with bench(library, embed=minilm_onnx, expand=smollm_gguf, rerank=ranker) as hurried:
@@ -89,7 +90,7 @@ async def test_a_worker_that_hangs_takes_no_more_than_the_budget(
         assert "time" in (said["embed"].why or "")
         assert re.search("time|too slow", said["expand"].why or ""), said["expand"]
         assert not any(said[name].ran for name in ("embed", "knn", "rerank"))
-        assert paths(library, await asked.search("kitten"))[0] == "cat.md", "and all is well again"
+        assert paths(library, await asked.search("kitten"))[0] == "cat.md", "the next search works again"
 
 
 async def test_a_reranker_that_hangs_changes_nothing(library: SmallIndex, ranker: Path) -> None:

@@ -1,4 +1,4 @@
-"""A document whose path has the words of a query goes ahead of those that barely mention them."""
+"""A document whose path has the words of a query comes before documents that barely mention them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_by_keyword_alone_too(notes: SmallIndex) -> None:
     assert paths(notes, "backup adr", embeds=False)[0] == "adr/0012-backup.md"
 
 
-def test_what_is_excluded_or_filtered_stays_away(notes: SmallIndex) -> None:
+def test_excluded_or_filtered_documents_are_not_found(notes: SmallIndex) -> None:
     assert "adr/0012-backup.md" not in paths(notes, "backup -decision")
     assert "adr/0012-backup.md" not in paths(notes, '"backup restore"')
 

@@ -1,5 +1,5 @@
-"""What a reranker is shown, within which time, what its scores change, and whether the words of a query stand in a text
-as they are written. With a model: test_hybrid.py.
+"""The texts and the time for a reranker, the effect of its scores, and matches of query words as written.
+test_hybrid.py tests with a model.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class TestBlend:
         cut = blend(fused, reranked[:done])
         assert cut[:done] == whole[:done]
         order = sorted(range(len(fused)), key=lambda place: -cut[place])
-        assert set(order[:done]) == set(range(done)), "what was not read is not lifted above what was"
-        assert order[done:] == list(range(done, len(fused))), "and keeps its order"
+        assert set(order[:done]) == set(range(done)), "unread documents stay below those that were read"
+        assert order[done:] == list(range(done, len(fused))), "unread documents keep their order"
 
 
 ENGLISH = [Analyzer("en")]
@@ -77,7 +77,7 @@ class TestExcerpt:
         assert shown(text, len(text), "fits") == text
         assert shown(text, len(text), "fits", (3, 5)) == text
 
-    def test_the_best_chunk_and_the_words(self) -> None:
+    def test_the_best_chunk_and_the_words_are_shown(self) -> None:
         text = f"{filler(3000)}\nThe crane is yellow.\n{filler(3000)}\nKittens sleep on sofas.\n{filler(3000)}"
         start = text.index("Kittens")
         both = shown(text, 600, "yellow crane", (start, start + 23))
@@ -187,7 +187,7 @@ def test_whole_words_in_any_case(query: str, text: str, expected: float) -> None
         ("DEC-0054", "see dec-0054", 1.0),
     ],
 )
-def test_identifiers_stand_whole(query: str, text: str, expected: float) -> None:
+def test_identifiers_occur_whole(query: str, text: str, expected: float) -> None:
     assert fraction(query, text) == expected
 
 
@@ -195,8 +195,8 @@ def test_identifiers_stand_whole(query: str, text: str, expected: float) -> None
     ("query", "text", "expected"),
     [
         ("नदी", "यह नदी गहरी है", 1.0),
-        ("नदी", "नदीम यहाँ है", 0.0),  # a name that begins with the word for river
-        ("नद", "यह नदी गहरी है", 0.0),  # what follows is a vowel sign, not a letter
+        ("नदी", "नदीम यहाँ है", 0.0),  # a name that begins with the Hindi word for river
+        ("नद", "यह नदी गहरी है", 0.0),  # a vowel sign follows, not a letter
         ("किताब", "किताबें", 0.0),
         ("किताब", "एक किताब।", 1.0),
     ],
@@ -213,19 +213,19 @@ def test_scripts_without_spaces_go_by_pairs() -> None:
     assert fraction("検索", "冷凍設備の保守記録") == 0.0
 
 
-def test_phrases_stand_as_they_are() -> None:
+def test_phrases_occur_as_written() -> None:
     assert exact('"blue green" deploy', ENGLISH) == ["blue green", "deploy"]
     assert fraction('"blue green"', "a Blue\n  GREEN rollout") == 1.0
     assert fraction('"blue green"', "green and blue") == 0.0
     assert fraction('"blue green"', "blue greens") == 0.0
 
 
-def test_what_is_excluded_is_no_term() -> None:
+def test_excluded_words_are_not_terms() -> None:
     assert exact('jaguar -car -"big cat"', ENGLISH) == ["jaguar"]
     assert fraction("jaguar -car", "a jaguar in a car") == 1.0
 
 
-def test_function_words_are_none_in_any_language_of_the_index() -> None:
+def test_function_words_of_all_languages_are_dropped() -> None:
     assert exact("how does the crane work", ENGLISH) == ["crane", "work"]
     assert exact("wie geht der Kran", BOTH) == exact("geht Kran", BOTH)
 
@@ -241,7 +241,7 @@ def test_a_query_without_words_matches_nothing(query: str) -> None:
 
 
 @given(st.text(max_size=30), st.lists(st.sampled_from([" ", "\n", "\t", "  \n"]), min_size=2, max_size=2))
-def test_a_term_stands_in_a_text_of_itself_and_blanks(query: str, blanks: list[str]) -> None:
+def test_a_term_occurs_in_a_text_of_itself_and_spaces(query: str, blanks: list[str]) -> None:
     terms = exact(query, ENGLISH)
     assume(terms)
     for term in terms:
@@ -251,7 +251,7 @@ def test_a_term_stands_in_a_text_of_itself_and_blanks(query: str, blanks: list[s
 
 
 @given(st.text("abc äß冷凍.-\n", max_size=40), st.lists(st.text("abcäß冷凍", min_size=1, max_size=4), max_size=5))
-def test_a_fraction_is_one(text: str, terms: list[str]) -> None:
+def test_a_fraction_is_a_share_of_the_terms(text: str, terms: list[str]) -> None:
     found = matched_fraction(text, [term.casefold() for term in terms])
     assert 0.0 <= found <= 1.0
     assert round(found * len(terms)) == pytest.approx(found * len(terms))

@@ -1,5 +1,5 @@
-"""What the retrievers say together, on a real index with vectors made of hashes: who is asked about whom, and that
-what the query excludes or requires binds every list."""
+"""The evidence of both retrievers, on a real index with vectors made of hashes: each retriever scores the other's
+documents, and exclusions and phrases of the query apply to every list."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from gnod.store.vectors import vectors
 from tests.small_index import SmallIndex, vector_of
 
 URI = "file:/models/one.gguf"
-# The mean of unrelated texts, from which all queries are equally far.
+# The mean of unrelated texts. All queries are equally far from it.
 ORIGIN = np.zeros_like(vector_of(URI, "")).tobytes()
 READABLE = Readability(
     version=1,
@@ -38,7 +38,7 @@ READING = LanguageReading(separation=0.5, centre=b"", deviation=0.1)
 
 @pytest.fixture
 def cars(small_index: SmallIndex) -> SmallIndex:
-    """200 pages, most of them without a word of the queries."""
+    """An index of 200 pages. Most have no word of the queries."""
     texts = {f"other{n}.md": f"# Page {n}\n\nNothing about it, in {n} words.\n" for n in range(190)}
     texts |= {f"cat{n}.md": f"# Cat {n}\n\nThe jaguar is a big cat. {'cat ' * n}\n" for n in range(5)}
     texts |= {f"car{n}.md": f"# Car {n}\n\nThe jaguar is a fast car. {'car ' * n}\n" for n in range(5)}
@@ -79,7 +79,7 @@ def of(found: Retrieved, kind: str) -> RetrieverResults:
     return next(each for each in found.evidence if each.retriever == kind)
 
 
-def test_each_side_is_asked_about_what_the_other_has_found(cars: SmallIndex) -> None:
+def test_each_retriever_scores_the_documents_of_the_other(cars: SmallIndex) -> None:
     cars.embed(URI)
     found = retrieved(cars, "jaguar")
     words, meanings = of(found, "lexical"), of(found, "vector")
@@ -95,7 +95,7 @@ def test_each_side_is_asked_about_what_the_other_has_found(cars: SmallIndex) -> 
     assert found.near.keys() == meanings.scores.keys()
 
 
-def test_what_has_no_vector_is_found_by_words(cars: SmallIndex) -> None:
+def test_a_document_without_a_vector_is_found_by_words(cars: SmallIndex) -> None:
     cars.embed(URI, limit=50)
     found = retrieved(cars, "jaguar")
     embedded = {
@@ -135,7 +135,7 @@ def test_what_is_excluded_or_required_binds_every_list(cars: SmallIndex, query: 
         assert not [path for path in there if path.startswith(banned)]
         assert 0 <= each.found <= len(each.scores)
         if each.retriever == "lexical":
-            assert all(path.startswith(kept) for path in there[: each.found]), "what it found itself comes first"
+            assert all(path.startswith(kept) for path in there[: each.found]), "its own results come first"
     if '"fast car"' in query:
         assert all(path.startswith("car") for each in found.evidence for path in paths(cars, each.scores))
 
@@ -158,7 +158,7 @@ def test_variants_are_short_lists_without_a_prominence(cars: SmallIndex) -> None
     assert all(len(each.scores) == each.found == retrieval.POOL for each in made_up)
 
 
-def test_a_variant_without_words_says_nothing(cars: SmallIndex) -> None:
+def test_a_variant_without_words_is_left_out(cars: SmallIndex) -> None:
     found = retrieved(cars, "jaguar", [Subquery("lex", "?!")], with_vectors=False)
     assert len(found.evidence) == 1
     with pytest.raises(QuerySyntaxError):

@@ -22,13 +22,13 @@ from tests.small_index import SmallIndex, vector_of
 
 URI = "file:pseudo-random"
 LIMITS = (1, 3, 10, 60, 150, 1000)
-# One word, words of all weights, a repeated one, a phrase, a word that occurs nowhere.
+# A single word, words of all weights, a repeated word, a phrase, a word that does not occur.
 QUERIES = ("tide", "tide lamp boat", "the boat tide tide", '"lamp boat" rope', "rope xyzzy", "-tide boat lamp")
 
 
 @pytest.fixture(scope="module")
 def harbour(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
-    """300 documents, every tenth a long one, every fifteenth with a copy."""
+    """An index of 300 documents: every tenth is long, every fifteenth has a copy."""
     chance = random.Random(7)
     words = ["tide", "lamp", "boat", "rope", *(f"word{n}" for n in range(60))]
     weights = [1, 4, 9, 2, *[6] * 60]
@@ -88,7 +88,7 @@ def test_a_limit_only_cuts(harbour: SmallIndex, search: object, query: str) -> N
     scores = [each.score for each in most]
     assert scores == sorted(scores, reverse=True)
     assert all(0 <= score <= 1 for score in scores)
-    assert search is by_both or scores[-1] > 0, "the last is not worthless"
+    assert search is by_both or scores[-1] > 0, "the last document also has a score"
     assert len({each.id for each in most}) == len(most)
     good = scores[len(scores) // 3]
     for limit in LIMITS:

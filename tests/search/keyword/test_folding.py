@@ -1,4 +1,4 @@
-"""Texts folded for looking words up: of long ones the same comes out as of short ones."""
+"""Texts are folded for word search. Long texts are folded like short ones."""
 
 from __future__ import annotations
 
@@ -31,5 +31,5 @@ def test_a_long_text_is_folded_like_its_lines(text: str) -> None:
 @pytest.mark.parametrize(
     ("written", "plain"), [("don’t ﬁt", "don't fit"), ("ℍ\u0306", "H\u0306"), ("a\u00a0ﬁ\u200bb’", "a fib'")]
 )
-def test_characters_of_several_kinds_are_written_in_one_way(written: str, plain: str) -> None:
+def test_characters_of_several_kinds_are_normalised(written: str, plain: str) -> None:
     assert PlainText(written).text == PlainText(plain).text

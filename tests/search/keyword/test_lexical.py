@@ -1,4 +1,5 @@
-"""What must be found, and in which order. Another implementation returns nothing for the first table."""
+"""The documents that keyword search must find, and their order. Another implementation returns nothing for the first
+table."""
 
 from __future__ import annotations
 
@@ -135,7 +136,7 @@ def test_documents_with_every_word_come_ahead_where_scores_are_close(small_index
     assert small_index.search("red green")[0] == "both.md"
 
 
-def test_phrases_must_be_there(small_index: SmallIndex) -> None:
+def test_phrases_are_required(small_index: SmallIndex) -> None:
     small_index.add({"yes.md": "the quick brown fox", "no.md": "the brown quick fox"})
     assert small_index.search('"quick brown"') == ["yes.md"]
     assert small_index.search('"quick brown" fox elephant') == ["yes.md"]
@@ -147,7 +148,7 @@ def test_in_a_sentence_quotation_marks_are_punctuation(small_index: SmallIndex) 
     assert small_index.search(question)[0] == "yes.md"
 
 
-def test_a_phrase_goes_over_identifiers(small_index: SmallIndex) -> None:
+def test_a_phrase_may_span_identifiers(small_index: SmallIndex) -> None:
     small_index.add({"a.md": "call snake_case now"})
     assert small_index.search('"call snake case now"') == ["a.md"]
     assert small_index.search('"call snake_case now"') == ["a.md"]
@@ -203,7 +204,7 @@ def test_words_count_fully_in_texts_of_unknown_language(small_index: SmallIndex)
     ],
 )
 def test_a_question_in_a_language_that_no_document_has(small_index: SmallIndex, query: str, found: list[str]) -> None:
-    """Its function words are dropped, and languages have words in common. One word shows no language."""
+    """Its function words are dropped, but languages share words: a single word does not show the language."""
     pages = {
         "university.md": "The university has many students.",
         "technology.md": "Each technology needs a motive.",

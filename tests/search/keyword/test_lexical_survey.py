@@ -1,4 +1,4 @@
-"""Keyword scores for a ranking that is fused: equal to BM25 and its spread as NumPy has them from the index terms."""
+"""Keyword scores for fusion are equal to BM25 and its spread, computed with NumPy from the index terms."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def zoo(small_index: SmallIndex) -> SmallIndex:
     chance = random.Random(11)
     texts = {}
     for number in range(60):
-        # Some words are in nearly every document, some in hardly any.
+        # Some words are in nearly every document, others in hardly any.
         body = [word for word in WORDS if chance.random() < 1 / (1 + WORDS.index(word))]
         body = [chance.choice(body) for _ in range(chance.randrange(1, 40))] if body else ["nobody"]
         texts[f"{chance.choice(WORDS)}{number}.md"] = f"# {chance.choice(WORDS)} page\n\n{' '.join(body)}\n"
@@ -39,7 +39,8 @@ def zoo(small_index: SmallIndex) -> SmallIndex:
 
 
 class Terms(NamedTuple):
-    """The index as it stands: how often a term is in each column of each document, and how long each document is."""
+    """The current index: the frequency of each term in each column of each document, and the length of each
+    document."""
 
     counts: dict[str, Counter[tuple[int, str]]]
     lengths: dict[int, int]
@@ -51,7 +52,7 @@ class Terms(NamedTuple):
         return self._idf(term) * scores
 
     def scores(self, words: Sequence[str]) -> NDArray[np.float64]:
-        """Return the scores for a query, with what the titles add that it covers."""
+        """Return the scores for a query, with the bonus for titles that it covers."""
         in_title = {word: self._often(word, "title") > 0 for word in words}
         titles = sum(self._often(word, "title") for word in self.counts)
         weights = sum(self._idf(word) * in_title[word] for word in words)
@@ -115,7 +116,7 @@ def test_filters_leave_scores_and_spread_as_they_are(zoo: SmallIndex) -> None:
     assert score < best
 
 
-def test_what_lies_beyond_the_depth_is_taken_for_its_mean(zoo: SmallIndex) -> None:
+def test_documents_beyond_the_depth_get_the_mean_score(zoo: SmallIndex) -> None:
     everything = surveyed(zoo, "zebra")
     cut = surveyed(zoo, "zebra", depth=7)
     assert list(cut.scores.items()) == list(everything.scores.items())[:7]

@@ -1,4 +1,4 @@
-"""Search while the last word is still being typed."""
+"""Search while the user still types the last word."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ def found(index: SmallIndex, query: str, *, is_prefix: bool = True) -> list[str]
         ("京", {"kyoto.md"}),
         ("prot ", {"prot.md"}),  # a space ends the word
         ("pr", set()),
-        ('"prote"', set()),  # quoted is quoted
+        ('"prote"', set()),  # a quoted word is complete
     ],
 )
-def test_words_that_begin_so_are_found(small_index: SmallIndex, query: str, paths: set[str]) -> None:
+def test_words_with_this_beginning_are_found(small_index: SmallIndex, query: str, paths: set[str]) -> None:
     small_index.add(PAGES)
     assert set(found(small_index, query)) == paths
 
@@ -65,12 +65,12 @@ def test_the_word_itself_comes_first(small_index: SmallIndex) -> None:
     assert found(small_index, "socket prot")[0] == "protocol.md"
 
 
-def test_without_being_asked_nothing_goes_on(small_index: SmallIndex) -> None:
+def test_the_last_word_is_complete_by_default(small_index: SmallIndex) -> None:
     small_index.add(PAGES)
     assert found(small_index, "prote", is_prefix=False) == []
 
 
-def test_only_the_last_word_goes_on(small_index: SmallIndex) -> None:
+def test_only_the_last_word_is_a_prefix(small_index: SmallIndex) -> None:
     small_index.add(PAGES)
     assert "protein.md" not in found(small_index, "prote the")
     assert found(small_index, "prote -wire") == []
@@ -90,6 +90,6 @@ def test_the_place_is_marked(small_index: SmallIndex) -> None:
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(query=st.text(alphabet=st.sampled_from('abc ä"-*^()+#.:_京\\'), max_size=12))
-def test_whatever_is_typed_is_answered_or_no_query(small_index: SmallIndex, query: str) -> None:
+def test_any_typed_text_is_answered_or_refused(small_index: SmallIndex, query: str) -> None:
     with contextlib.suppress(QuerySyntaxError):
         found(small_index, query)

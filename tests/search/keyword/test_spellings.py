@@ -1,7 +1,8 @@
-"""Every spelling of a word, symbol, number or date finds the others, after what was typed, and the snippet marks it.
+"""Every spelling of a word, symbol, number or date finds the others, below the typed spelling, and the snippet marks
+it.
 
-The pairs are in spellings.tsv. Each has two documents among those of the other pairs: one with the form that is typed,
-one with the form that is written.
+The pairs are in spellings.tsv. Each pair has two documents, one with the typed form and one with the written form. All
+pairs are in one index.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
 
 
 def _fault(index: SmallIndex, query: str, path: str, form: str) -> str | None:
-    """Return what is wrong with the hits of a query: a document is not among them, or the form in it is not marked."""
+    """Return the fault in the hits of a query: a document is missing, or the form in it is not marked."""
     found = lexical.search(index.reader, parse_clauses(query), Filters(), limit=_SHOWN)
     rows = documents.by_ids(index.reader, [each.id for each in found.ranked])
     row = next((row for row in rows.values() if row.path == path), None)
@@ -116,6 +117,6 @@ def test_what_was_typed_comes_first(small_index: SmallIndex, query: str, best: s
         ("3,14", "The ratio is 314."),
     ],
 )
-def test_what_is_another_word_is_not_found(small_index: SmallIndex, query: str, text: str) -> None:
+def test_other_words_are_not_found(small_index: SmallIndex, query: str, text: str) -> None:
     small_index.add({"other.md": text, "filler.md": "Nothing in particular."})
     assert "other.md" not in small_index.search(query)

@@ -1,4 +1,4 @@
-"""Definitions by name: which match, in which order, and how they follow their documents."""
+"""Definitions by name: matches, their order, and updates with their documents."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_exact_names_come_first_then_parts(small_index: SmallIndex) -> None:
     assert [path for path, _, _ in found(small_index, "backoff_retry")] == ["c.ts", "a.py"]
 
 
-def test_what_a_name_is_in(small_index: SmallIndex) -> None:
+def test_qualified_names(small_index: SmallIndex) -> None:
     small_index.add(FILES)
     assert found(small_index, "Backoff.backoff") == [("b.py", 1.0, 5)]
     assert found(small_index, "Other::backoff") == []
@@ -68,10 +68,10 @@ def test_the_innermost_definition_around_a_line(small_index: SmallIndex) -> None
 
 
 @pytest.mark.parametrize("text", ["", "*", "::", ".", " ", "()"])
-def test_no_name(text: str) -> None:
+def test_texts_without_a_name(text: str) -> None:
     assert symbol(text) is None
 
 
-def test_names_of_any_form() -> None:
+def test_qualified_and_long_names() -> None:
     assert symbol("tide::Ring.push()") == Symbol(("tide", "ring"), "push")
     assert symbol("x" * 4000) == Symbol((), "x" * 4000)

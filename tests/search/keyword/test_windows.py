@@ -1,4 +1,4 @@
-"""The best window of a long document, against the plain definition of it; and what it changes in a ranking."""
+"""The best window of a long document, against a simple implementation; and its effect on a ranking."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def packed(of_term: dict[int, list[int]]) -> list[tuple[int, bytes]]:
 
 
 @given(terms)
-def test_as_defined(of_terms: list[tuple[float, dict[int, list[int]]]]) -> None:
+def test_windows_are_as_defined(of_terms: list[tuple[float, dict[int, list[int]]]]) -> None:
     found = best_windows([(weight, packed(of_term)) for weight, of_term in of_terms])
     assert found.keys() == {document for _, of_term in of_terms for document in of_term}
     for document, window in found.items():
@@ -81,7 +81,7 @@ def test_a_long_document_with_the_words_together_is_better(small_index: SmallInd
     ranked = small_index.database.submit_read(work).result()
     assert next(iter(ranked)) == "together.md"
     assert ranked["together.md"]["window"] > 2 * ranked["apart.md"]["window"]
-    assert small_index.search("crane", limit=1)  # one word has no neighbours
+    assert small_index.search("crane", limit=1)  # a single word has no neighbours
 
 
 def test_short_documents_keep_their_scores(small_index: SmallIndex) -> None:

@@ -1,4 +1,4 @@
-"""The nearest documents: what brute force finds among those that are there, whatever happened before."""
+"""The nearest documents are those of brute force on the current index, after any history."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KINDS = {
 
 
 def brute_force(connection: Connection, uri: str, filters: Filters, limit: int) -> list[tuple[int, float, int]]:
-    """Return (document, similarity, start of its best piece), straight from the tables."""
+    """Return (document, similarity, start of its best piece), directly from the tables."""
     where, bound = filters.condition()
     rows = connection.execute(
         "SELECT d.id, k.start + v.start, v.embedding FROM documents d JOIN chunks k USING (mirror_hash)"
@@ -107,7 +107,7 @@ def test_after_any_history_nothing_is_stale(
             case ("put", str(name), str(file), str(text)):
                 index.add(
                     {file: text}, collection=name, source=f"{name}/{file}: {text}"
-                )  # no copies, which are left out
+                )  # no copies, because searches leave them out
             case ("remove", str(name), str(file)):
                 if name in names(index):
                     index.remove(file, collection=name)
@@ -146,7 +146,8 @@ def names(index: SmallIndex) -> set[object]:
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
-    """600 documents, one in a collection of its own, some the same; all embedded but one. For tests that only read."""
+    """An index of 600 documents, some with the same text, one in a separate collection; all but one are embedded. For
+    tests that only read."""
     index = SmallIndex(tmp_path_factory.mktemp("library") / "index.sqlite")
     chance = random.Random(7)
     texts = {f"{i}.md": f"# Note {chance.randrange(500)}\n\nwords. " for i in range(600)}
@@ -182,7 +183,7 @@ def test_filters_are_exact_at_any_depth(library: SmallIndex, kind: str, filters:
 @pytest.mark.parametrize(
     "filters", [Filters(), Filters(collections=("notes",)), Filters(path_prefix="1"), Filters(path_prefix="nowhere")]
 )
-def test_a_survey_also_has_those_that_were_asked_for(library: SmallIndex, kind: str, filters: Filters) -> None:
+def test_a_survey_also_has_the_requested_documents(library: SmallIndex, kind: str, filters: Filters) -> None:
     nearest = Nearest(**KINDS[kind])
     also = {*range(1, 700, 7), 10_000}
 
@@ -211,7 +212,7 @@ def test_a_survey_says_how_far_the_best_stands_out(library: SmallIndex, kind: st
     assert peak is not None
     assert peak == pytest.approx((cosines.max() - cosines.mean()) / cosines.std(), rel=0.02)
     assert in_small is not None
-    assert in_small < peak, "the spread is that of all documents, the best is that of the filters"
+    assert in_small < peak, "the spread is over all documents, the best one passes the filters"
 
 
 def test_without_sqlite_vec_the_rows_are_read_each_time(tmp_path: Path) -> None:
@@ -238,7 +239,7 @@ def test_equal_vectors_go_by_document(small_index: SmallIndex) -> None:
 
 
 @pytest.mark.parametrize("query", [np.zeros(8), np.ones(5)])
-def test_a_query_that_fits_no_vector_finds_nothing(small_index: SmallIndex, query: np.ndarray) -> None:
+def test_an_invalid_query_vector_finds_nothing(small_index: SmallIndex, query: np.ndarray) -> None:
     small_index.add({"a.md": "text"})
     small_index.embed(URI)
     assert Nearest().survey(small_index.reader, URI, query, Filters(), limit=5, also=()).ranked == []
@@ -278,7 +279,7 @@ def test_an_older_snapshot_finds_only_what_it_has(small_index: SmallIndex, kind:
     expected = brute_force(older, URI, Filters(), 100)
     small_index.add({"0.md": "another text", "30.md": "a new document"})
     small_index.embed(URI)
-    assert_right(small_index, nearest, URI, Filters(), 100)  # the vectors in memory are those of now
+    assert_right(small_index, nearest, URI, Filters(), 100)  # the vectors in memory are current
     known = {id_: start for id_, _, start in expected}
     for found in (
         surveyed(older, nearest, Filters(), 100),

@@ -1,6 +1,6 @@
-"""Very many vectors: only those whose signs are like the query's are compared, and what is nearest is found.
+"""Very many vectors: only vectors whose signs are like the query's are compared, and the nearest are found.
 
-With small numbers instead of the real limits, so that a thousand documents are very many.
+The tests use small limits, so that a thousand documents count as very many.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def clustered(count: int, seed: int) -> Floats:
-    """Return vectors like those of texts: clusters, and a large part that all have in common."""
+    """Return vectors like those of texts: in clusters, with a large common part."""
     shape, chance = np.random.default_rng(1), np.random.default_rng(seed)
     centres = shape.standard_normal((200, DIMENSIONS)) * np.arange(1, DIMENSIONS + 1) ** -0.5
     rows = centres[chance.integers(0, len(centres), count)]
@@ -59,7 +59,7 @@ def embed(index: SmallIndex, seed: int) -> None:
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
-    """4,000 documents, in collections of which each has a share."""
+    """An index of 4,000 documents, in collections of different shares."""
     index = SmallIndex(tmp_path_factory.mktemp("many") / "index.sqlite")
     left, texts = list(range(4000)), {}
     for name in ("thousandth", "hundredth", "tenth", "third"):
@@ -74,7 +74,7 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SmallIndex]:
 
 
 def recall(index: SmallIndex, searched: Nearest, filters: Filters) -> float:
-    """Return the share of what exact search finds that is found; the scores and the places must be the same."""
+    """Return the share of the exact results that the search finds. Their scores and places must be the same."""
     exact, right, wanted = Nearest(), 0, 0
     for query in clustered(15, seed=3):
         found, true = (
@@ -103,7 +103,7 @@ def test_nearly_all_of_the_nearest_are_found_with_any_filter(many: SmallIndex, n
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHARES)
-def test_where_signs_tell_too_little_all_are_compared(
+def test_if_signs_are_no_good_guide_all_are_compared(
     many: SmallIndex, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(presorted_vectors, "_MANY", 0.0)
@@ -121,7 +121,7 @@ def test_the_nearest_are_among_those_that_are_kept(cosines: list[float], count: 
 
 
 @pytest.mark.slow
-def test_documents_that_are_asked_for_come_at_any_rank(many: SmallIndex) -> None:
+def test_requested_documents_are_found_at_any_rank(many: SmallIndex) -> None:
     query, also = clustered(1, seed=4)[0], set(range(1, 4000, 97))
 
     def survey(nearest: Nearest, connection: Connection) -> tuple[dict[int, float], float | None]:

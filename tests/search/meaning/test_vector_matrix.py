@@ -1,5 +1,5 @@
-"""Vectors in memory: what is added can be found, what is removed cannot, exact and quantised. The signs of vectors are
-counted as one by one, and each document has its best vector.
+"""Vectors in memory, exact and quantised: added vectors are found, and removed ones are not. Counts of signs equal
+counts one by one, and each document has its best vector.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def test_several_segments_and_a_compaction(quantised: bool) -> None:
     assert matrix.last_id == count
 
 
-def test_what_was_returned_does_not_change_later() -> None:
+def test_returned_arrays_do_not_change_later() -> None:
     vectors = unit_vectors(3000)
     matrix = Matrix(16)
     matrix.add(np.arange(2000), vectors[:2000])
@@ -70,14 +70,14 @@ def test_what_was_returned_does_not_change_later() -> None:
     assert np.array_equal(ids, np.arange(2000))
 
 
-def test_signs_are_counted_as_of_the_time_when_it_was_asked_for() -> None:
+def test_a_counter_of_signs_ignores_later_changes() -> None:
     vectors = unit_vectors(3000)
     matrix = Matrix(16, quantised=True, centre=vectors.mean(axis=0))
     matrix.add(np.arange(1, 2001), vectors[:2000])
     matrix.remove(np.asarray([7]))
     count = matrix.counter(vectors[0])
     before = count(None).tolist()
-    matrix.remove(np.arange(1, 1500))  # closes the gaps
+    matrix.remove(np.arange(1, 1500))  # causes a compaction
     matrix.add(np.arange(2001, 3001), vectors[2000:])
     assert count(None).tolist() == before
     assert before[0] == 0

@@ -1,4 +1,4 @@
-"""Documents by meaning, on vectors made by hand: the order, the filters, and what is never in an answer."""
+"""Vector search on vectors made by hand: the order, the filters, and documents that are never in an answer."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER = "file:/models/other.gguf"
 
 
 def at(degrees: float, dimensions: int = 4) -> Vector:
-    """Return the unit vector that far from `at(0)`."""
+    """Return the unit vector at this angle to `at(0)`."""
     made = np.zeros(dimensions, np.float32)
     made[:2] = cos(degrees * pi / 180), sin(degrees * pi / 180)
     return made
@@ -42,7 +42,7 @@ class Meaning:
         self.served = {"notes": ONE}
 
     def add(self, vectors_of: Mapping[str, Vector | Sequence[Vector]], collection: str = "notes", **more: str) -> None:
-        """Add a page for each path, of one chunk, and its vector of the model that serves the collection."""
+        """Add a page of one chunk for each path, with its vector from the model that serves the collection."""
         self.index.add({path: page(path) for path in vectors_of}, collection, **more)
         for path, found in vectors_of.items():
             self.embed(path, found, collection)
@@ -125,7 +125,7 @@ def test_limit_and_min_score(meaning: Meaning) -> None:
     assert meaning.found(at(90, 4), min_score=1.0 - 1e-6) == ["notes/090.md"]
 
 
-def test_a_document_comes_once_with_its_best_chunk(meaning: Meaning) -> None:
+def test_a_document_is_found_once_with_its_best_chunk(meaning: Meaning) -> None:
     paragraph = "Words that stand here for a while and say little.\n" * 30
     text = "# Long\n\n" + "\n".join(f"## Part {n}\n\n{paragraph}" for n in range(5))
     meaning.index.add({"long.md": text})
@@ -142,7 +142,7 @@ def test_each_collection_answers_with_the_model_that_serves_it(meaning: Meaning)
     meaning.served |= {"papers": OTHER}
     meaning.add({"a.md": at(40), "b.md": at(10)})
     meaning.add({"c.md": at(20, 6), "d.md": at(50, 6)}, collection="papers")
-    # The other model has vectors here too: it is taking over, and does not answer yet.
+    # The other model also has vectors here: it is the wanted model, and does not serve yet.
     meaning.embed("a.md", at(0, 6), uri=OTHER)
     both = {ONE: at(0), OTHER: at(0, 6)}
     assert meaning.found(both) == ["notes/b.md", "papers/c.md", "notes/a.md", "papers/d.md"]
@@ -151,7 +151,7 @@ def test_each_collection_answers_with_the_model_that_serves_it(meaning: Meaning)
     assert meaning.found(both, Filters(collections=("papers",))) == ["papers/c.md", "papers/d.md"]
 
 
-def test_what_no_model_serves_is_not_searched_and_not_everything_instead(meaning: Meaning) -> None:
+def test_collections_without_a_model_are_not_searched(meaning: Meaning) -> None:
     meaning.add({"a.md": at(0)})
     meaning.index.add({"b.md": page("b.md")}, collection="raw")
     assert meaning.found(filters=Filters(collections=("raw",))) == []
@@ -161,7 +161,7 @@ def test_what_no_model_serves_is_not_searched_and_not_everything_instead(meaning
     assert meaning.found() == []
 
 
-def test_of_copies_in_two_collections_one_is_found(meaning: Meaning) -> None:
+def test_one_of_two_copies_in_different_collections_is_found(meaning: Meaning) -> None:
     meaning.served["copies"] = ONE
     meaning.add({"a.md": at(10)})
     meaning.index.add({"a.md": page("a.md")}, collection="copies")

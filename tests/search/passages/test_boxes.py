@@ -1,4 +1,4 @@
-"""From the characters of a page to boxes of words."""
+"""Boxes of words from the characters of a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ANALYZERS = [Analyzer("en"), Analyzer("de")]
 
 
 def edges(text: str) -> list[float]:
-    """Return boxes of 10 by 20 for a text whose lines are below each other; line ends have none."""
+    """Return boxes of 10 by 20 for the characters of a text, line below line. Line ends have no box."""
     boxes: list[float] = []
     for number, line in enumerate(text.split("\n")):
         for at in range(len(line)):

@@ -1,4 +1,4 @@
-"""Which definition a hit in source code shows."""
+"""The definition that a hit in source code shows."""
 
 from __future__ import annotations
 

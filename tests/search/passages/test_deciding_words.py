@@ -1,4 +1,4 @@
-"""Whether a hit shows the part that is nearest by vector, or where the words of the query are."""
+"""A hit shows either the nearest part by vector, or the place of the query's words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BOOK = f"{NOTES}\n\nThe *red* valve of\n> the second boiler leaks.\n\n{NOTES}"
 def shown(
     index: SmallIndex, text: str, query: str, near: str, *, path: str = "a.md", components: dict[str, float] = BOTH
 ) -> ShownPassage:
-    """The passage of a document whose nearest part by vector begins with `near`."""
+    """Return the passage of a document. `near`: the beginning of its nearest part by vector."""
     index.add({path: text}, language="en")
     start = text.index(near)
     span = Span(start, start + 600, text.count("\n", 0, start) + 1, text.count("\n", 0, start + 600) + 1)
@@ -75,7 +75,7 @@ def test_a_document_that_only_vectors_found_shows_the_nearest_part(small_index: 
         ("rolled-back row", "a rolled-back row"),
     ],
 )
-def test_of_words_with_one_stem_the_written_one_is_shown(small_index: SmallIndex, query: str, line: str) -> None:
+def test_among_words_with_one_stem_the_written_one_is_shown(small_index: SmallIndex, query: str, line: str) -> None:
     others = "Canvass the halls.\n\nRoll back the row.\n\nThe queries can wait.\n\nŽluťoučkých koní je málo.\n\n"
     others += "Time is short.\n\n"
     text = f"{others}{NOTES}\n\nThere is {line}.\n\n{NOTES}\n\n{others}"

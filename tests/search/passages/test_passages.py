@@ -54,7 +54,7 @@ def test_a_part_of_a_name_is_marked_where_the_name_is_code() -> None:
     assert marked("GitHub, `GitHub`, git hub\n", "GitHub") == ["GitHub", "GitHub", "git hub"]
 
 
-def test_phrases_are_marked_where_they_stand() -> None:
+def test_phrases_are_marked_where_they_occur() -> None:
     assert marked("real men; in real-time, in real time\n", "real-time") == ["real-time", "real time"]
 
 
@@ -115,7 +115,7 @@ def test_a_text_in_parts_is_read_no_further_than_to_a_passage_with_every_word() 
     assert best_passage_of(parts(), sought, ANALYZERS).line == 1
 
 
-def test_of_a_text_in_parts_without_the_words_its_opening_is_shown() -> None:
+def test_the_opening_of_a_text_in_parts_without_the_words_is_shown() -> None:
     sought = expression.build(parse_clauses("elephant"), ANALYZERS).query_terms()
     assert best_passage_of(["# Heading\n\nFirst text.\n", "More text.\n"], sought, ANALYZERS).snippet.startswith(
         "First"

@@ -1,4 +1,4 @@
-"""Snippets as a reader sees them: no markup, each mark on the same words, each line in its place."""
+"""Snippets as a reader sees them: without markup, with the marks on the same words, and with the same lines."""
 
 from __future__ import annotations
 

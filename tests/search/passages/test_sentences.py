@@ -1,4 +1,4 @@
-"""What can be quoted: every unit is a range of the text, whatever the text is."""
+"""Units that can be quoted: for any text, every unit is a range of the text."""
 
 from __future__ import annotations
 

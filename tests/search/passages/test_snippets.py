@@ -1,4 +1,4 @@
-"""Snippets: whole sentences and lines where they fit, no markup alone, and always the place that matched."""
+"""Snippets: whole sentences and lines if they fit, never only markup, and always the matched place."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_the_opening_of_any_text(text: str) -> None:
         ("```console\n$ crane up\n```\n", "crane", "$ crane up"),
     ],
 )
-def test_what_is_shown(text: str, query: str, shown: str) -> None:
+def test_the_whole_snippet(text: str, query: str, shown: str) -> None:
     assert passage(text, query).snippet == shown
 
 

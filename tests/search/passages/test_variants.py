@@ -1,4 +1,4 @@
-"""Which variants of the words a document contains, and that these find its passage."""
+"""The variants of query words that a document contains, and the passage that they find."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANSWER = "The emergency valve opens at nine bar."
 
 
 def variants(connection: Connection, query: str) -> list[list[TermVariant]]:
-    """What the first document is searched for."""
+    """Return the variants for the search in the first document."""
     return variants_in(connection, lexical.expression_of(connection, parse_clauses(query)), [1])[1]
 
 
@@ -47,7 +47,7 @@ def test_a_text_in_parts_has_the_passage_of_the_whole(small_index: SmallIndex) -
 
 
 def test_a_text_is_marked_as_its_language_has_it(small_index: SmallIndex) -> None:
-    """German has `long` for `longer`, English does not."""
+    """`long` has the stem of `longer` in German, but not in English."""
     text = "The long days, and the longer nights."
     small_index.add({"a.md": text}, language="en")
     small_index.add({"b.md": "Die langen Nächte."}, language="de")

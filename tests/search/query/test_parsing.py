@@ -1,4 +1,4 @@
-"""What a query means: its clauses, and the structured form: when a text is in it, and what is wrong with it."""
+"""The clauses of a query; and the structured form: when a text is structured, and its errors."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def test_what_is_rendered_is_parsed(lines: list[Subquery]) -> None:
     assert parse_subqueries(render(lines)) == lines
 
 
-def test_a_query_as_it_stands_is_searched_by_words_and_by_meaning() -> None:
+def test_an_ordinary_query_is_searched_by_words_and_by_meaning() -> None:
     lines = parse_query("a crane").lines
     assert [(line.subquery, line.weight, line.is_original) for line in lines] == [
         (Subquery("lex", "a crane"), parsing.ORIGINAL, True),
@@ -191,7 +191,7 @@ def test_a_query_as_it_stands_is_searched_by_words_and_by_meaning() -> None:
     ]
 
 
-def test_lines_weigh_what_they_are() -> None:
+def test_weights_of_lines() -> None:
     lines = parse_query("lex: crane\nvec: who lifts\nhyde: A crane lifts.").lines
     assert [(each.weight, each.is_original) for each in lines] == [(2.0, True), (2.0, True), (1.4, True)]
     assert [(each.weight, each.is_original) for each in variant_lines(line.subquery for line in lines)] == [

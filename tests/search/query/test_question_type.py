@@ -1,4 +1,4 @@
-"""What a question asks for, and what has it."""
+"""The kind of answer that a question expects, and texts that contain such an answer."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_every_kind_of_reference(small_index: SmallIndex) -> None:
 
 
 @pytest.mark.parametrize(("indexed", "asked"), [("\xfc/\xe9", "u\u0308/e\u0301"), ("u\u0308/\xe9", "\xfc/e\u0301")])
-def test_a_reference_may_compose_letters_otherwise(small_index: SmallIndex, indexed: str, asked: str) -> None:
+def test_a_reference_may_have_another_unicode_form(small_index: SmallIndex, indexed: str, asked: str) -> None:
     small_index.add({f"{indexed}.md": "one", f"{indexed}/b.md": "two", "\xdc/\xc9.md": "three"})
     for ref in (f"notes/{asked}.md", f"gno://notes/{quote(asked)}.md", f"/data/notes/{asked}.md:1"):
         assert resolve(small_index, ref)[0] == f"notes/{indexed}.md", ref
@@ -57,7 +57,7 @@ def test_a_reference_may_compose_letters_otherwise(small_index: SmallIndex, inde
         resolve(small_index, f"notes/{asked.upper()}/b.md")
 
 
-def test_of_two_compositions_the_written_one_is_meant(small_index: SmallIndex) -> None:
+def test_the_written_unicode_form_has_priority(small_index: SmallIndex) -> None:
     paths = ["\xe9/a.md", "e\u0301/a.md"]
     small_index.add(dict.fromkeys(paths, "text"))
     for path in paths:

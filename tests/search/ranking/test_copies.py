@@ -1,4 +1,4 @@
-"""Files with the same bytes are one result, whichever retriever finds them, and the others are listed with it."""
+"""Files with the same bytes are one result from any retriever, and the other files are listed with it."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_keyword_search_returns_as_many_different_files_as_asked_for(
     assert found.total == others + 1
 
 
-def test_of_equal_copies_the_shortest_path_is_shown(small_index: SmallIndex) -> None:
+def test_among_equal_copies_the_shortest_path_is_shown(small_index: SmallIndex) -> None:
     texts = dict.fromkeys(("b/kayak.md", "long/way/kayak.md", "a/kayak.md"), TEXT)
     small_index.add(texts, source="kayak", language="en")
     small_index.embed(URI)
@@ -112,7 +112,7 @@ def test_vector_search_returns_as_many_different_files_as_asked_for(small_index:
 
 
 def test_both_retrievers_name_the_same_copy(small_index: SmallIndex) -> None:
-    """The words find the copy with the best name, the vector the one with the shortest path."""
+    """The words find the copy with the best name, and the vector finds the copy with the shortest path."""
     small_index.add(dict.fromkeys(("a.md", "b.md", "summer/holiday.md"), TEXT), source="kayak", language="en")
     add_copies(small_index, 150, source="another")
     add_others(small_index, 20)
@@ -132,7 +132,7 @@ def test_both_retrievers_name_the_same_copy(small_index: SmallIndex) -> None:
 
 
 def test_a_span_of_another_text_is_not_taken_over(small_index: SmallIndex) -> None:
-    """The same bytes as `.md` and `.txt` may have different texts."""
+    """The same bytes may give different texts as `.md` and as `.txt`."""
     small_index.add({"a.md": "# Kayaks\n\nThe lake.\n"}, source="same", language="en")
     small_index.add({"summer.md": TEXT}, source="same", language="en")
     small_index.embed(URI)
@@ -166,14 +166,14 @@ def test_an_excluded_word_excludes_copies_by_their_path(small_index: SmallIndex)
     assert [hit.path, *(each.path for each in hit.also)] == ["a.md", "b.md"]
 
 
-def test_of_many_copies_some_are_listed(small_index: SmallIndex) -> None:
+def test_only_some_of_many_copies_are_listed(small_index: SmallIndex) -> None:
     add_copies(small_index, 30)
     (hit,) = hits(small_index, "glides", SearchLexicalParams("glides"))
     assert len(hit.also) == MAX_COPIES
     assert hit.also_left_out == 29 - MAX_COPIES
 
 
-def test_a_copy_that_is_removed_or_edited_is_no_copy_any_more(small_index: SmallIndex) -> None:
+def test_a_removed_or_edited_copy_is_not_a_copy(small_index: SmallIndex) -> None:
     small_index.add(dict.fromkeys(("a.md", "b.md", "c.md"), TEXT), source="kayak", language="en")
     small_index.remove("b.md")
     small_index.add({"c.md": TEXT}, source="edited", language="en")

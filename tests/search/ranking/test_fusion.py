@@ -1,4 +1,4 @@
-"""One ranking of several: both methods against their formulas, and what holds for any lists."""
+"""Fusion: both methods against their formulas, and properties that hold for any lists."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ scores_of = st.dictionaries(st.integers(1, 12), st.floats(0, 50), max_size=12)
 
 @st.composite
 def evidence(draw: st.DrawFn, kind: Retriever | None = None) -> RetrieverResults:
-    """Return what a retriever may say: best first, with documents at the end that it was only asked about."""
+    """Return possible results of a retriever: best first, with documents at the end that it only scored on request."""
     scores = draw(scores_of)
     ordered = dict(sorted(scores.items(), key=lambda item: (-item[1], item[0])))
     return RetrieverResults(
@@ -170,10 +170,10 @@ class TestVectorShare:
         return found.vector_share
 
     @pytest.mark.parametrize("peak", [0.0, -1.5])
-    def test_what_does_not_stand_out_has_none(self, peak: float) -> None:
+    def test_is_zero_if_nothing_stands_out(self, peak: float) -> None:
         assert self.share(peak) == 0.0
 
-    def test_falls_with_what_has_no_vector_yet(self) -> None:
+    def test_falls_with_documents_without_vectors(self) -> None:
         shares = [self.share(5.0, dict.fromkeys(range(3, 3 - n, -1), 0.5)) for n in (3, 2, 1)]
         assert shares == pytest.approx([1 / 2, 1 / 3, 1 / 6])
         assert self.share(5.0, {77: 0.9}) == 0.0
@@ -184,16 +184,16 @@ class TestVectorShare:
         assert fused(lexical({1: 1.0}, None), vector({1: 0.5}, None)).vector_share == 0.5
 
     def test_more_vectors_than_fit_into_memory_still_count(self) -> None:
-        assert self.share(None) == 0.5, "searched on disk, nobody knows how they lie"
+        assert self.share(None) == 0.5, "the spread is unknown in a search on disk"
 
-    def test_variants_have_no_part_in_it(self) -> None:
+    def test_variants_do_not_count(self) -> None:
         with_variant = fused(self.WORDS, vector({1: 0.5}, 5.0), lexical({1: 3.0}, None, VARIANT)).vector_share
         assert with_variant == fused(self.WORDS, vector({1: 0.5}, 5.0)).vector_share
 
 
 @pytest.mark.parametrize("method", METHODS)
 @given(scores=scores_of.filter(bool))
-def test_one_kind_alone_keeps_its_order(method: FusionMethod, scores: dict[int, float]) -> None:
+def test_a_single_retriever_keeps_its_order(method: FusionMethod, scores: dict[int, float]) -> None:
     for side in (lexical(ranked(scores)), vector(ranked(scores))):
         found = fuse(method, [side], lambda id_: id_)
         if method == "rrf":
@@ -205,7 +205,7 @@ def test_one_kind_alone_keeps_its_order(method: FusionMethod, scores: dict[int, 
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_a_side_that_found_nothing_is_not_there(method: FusionMethod) -> None:
+def test_a_retriever_without_results_is_left_out(method: FusionMethod) -> None:
     words = lexical({1: 3.0, 2: 1.0})
     assert fused(words, vector({}), method=method) == fused(words, method=method)
     assert fused(method=method) == Fusion([], None)
@@ -213,7 +213,7 @@ def test_a_side_that_found_nothing_is_not_there(method: FusionMethod) -> None:
 
 @pytest.mark.parametrize("method", METHODS)
 @given(words=evidence("lexical"), meanings=evidence("vector"), best=st.integers(1, 12))
-def test_what_both_have_first_is_first(
+def test_a_document_that_is_first_in_both_lists_is_first(
     method: FusionMethod, words: RetrieverResults, meanings: RetrieverResults, best: int
 ) -> None:
     both = [
@@ -224,5 +224,5 @@ def test_what_both_have_first_is_first(
 
 
 def test_every_method_has_a_function() -> None:
-    """And is offered on the wire, by the command line and by bench, which read the names."""
+    """The wire, the command line and bench read the names too, so they also offer every method."""
     assert tuple(METHODS) == FUSION_METHODS

@@ -1,5 +1,5 @@
-"""How far keywords and vectors are trusted for a document, by language, readability and what was learned; and the line
-between documents that are about a query and those that are only loosely similar.
+"""The trust in keywords and vectors for a document, by language, readability and learned factors; and the threshold
+between documents about a query and loosely similar ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gnod.search.ranking.fusion import FEW_WORDS, NEAR, Facts, RetrieverResults,
 
 
 def reads(**separations: float) -> Readability:
-    """Return a model with these separations; the script of each language is that of its samples."""
+    """Return a model with these separations. The script of each language is the script of its samples."""
     languages = {
         language: LanguageReading(separation=value, centre=b"", deviation=0.1)
         for language, value in separations.items()
@@ -33,7 +33,7 @@ def of(language: str | None, query: tuple[str | None, float], reader: Readabilit
 
 
 @pytest.mark.parametrize("language", ["de", "en", None])
-def test_of_the_same_or_of_unknown_language_both_count(language: str | None) -> None:
+def test_for_the_same_or_an_unknown_language_both_count(language: str | None) -> None:
     assert of(language, (language, 0.3), BOTH) == Trust()
     assert of(None, ("de", 0.3), BOTH) == Trust()
     assert of("de", (None, 0.3), BOTH) == Trust()
@@ -45,7 +45,7 @@ def test_in_another_language_keywords_count_as_much_as_they_found() -> None:
     assert of("en", ("de", 0.5), None) == Trust(keyword=0.5)
 
 
-def test_languages_that_share_their_words_are_no_other_language() -> None:
+def test_languages_that_share_words_count_as_the_same() -> None:
     assert of("nb", ("no", 0.3), BOTH) == Trust()
 
 
@@ -70,7 +70,7 @@ def test_the_fusion_weighs_each_document_by_its_trust() -> None:
     assert order({}) == [2, 1, 3]
     assert order(dict.fromkeys((1, 2, 3), Trust(keyword=0.1))) == [3, 2, 1]
     assert order(dict.fromkeys((1, 2, 3), Trust(vector=0.0))) == [1, 2, 3]
-    assert order({1: Trust(vector=0.0)})[0] == 1, "keywords alone say that it is the best"
+    assert order({1: Trust(vector=0.0)})[0] == 1, "by keywords alone it is the best"
 
 
 def test_the_shares_of_all_groups_are_reported() -> None:
@@ -92,8 +92,8 @@ NEARNESS = st.none() | st.floats(-20, 20)
 @pytest.mark.parametrize(
     ("share", "nearness", "expected"),
     [
-        (0.0, 0.3, True),  # a neighbour that every query has
-        (0.0, NEAR, False),  # the same in other words
+        (0.0, 0.3, True),  # a nearest neighbour, as every query has
+        (0.0, NEAR, False),  # the same meaning in other words
         (0.1, 1.0, True),
         (0.6, 1.6, False),  # most of the words, and rather near
         (1.0, -3.0, False),  # every word
@@ -116,4 +116,4 @@ def test_more_evidence_never_makes_a_document_loose(
 @given(NEARNESS)
 def test_a_document_with_every_word_is_never_loose(nearness: float | None) -> None:
     assert not is_loose(1.0, nearness)
-    assert not is_loose(sum([0.1] * 10), nearness), "the shares of ten words, added"
+    assert not is_loose(sum([0.1] * 10), nearness), "the sum of the shares of ten words"

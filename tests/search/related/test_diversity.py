@@ -1,4 +1,4 @@
-"""Maximal marginal relevance: the most relevant first, and no copy beside a copy."""
+"""Maximal marginal relevance: the most relevant document first, and no copies next to each other."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def test_scores_descend_from_the_highest_relevance(
     assert all(0 <= score <= worth for (worth, _), score in ((documents[number], score) for number, score in found))
 
 
-def test_what_is_nearer_to_the_document_asked_for_than_to_a_hit_repeats_nothing() -> None:
+def test_a_document_nearer_to_the_requested_one_than_to_a_hit_is_no_repetition() -> None:
     relevance, vectors = [0.9, 0.8, 0.7], [at(10), at(-10), at(14)]
     assert [number for number, _ in diverse(relevance, vectors, 3, at(0))] == [0, 1, 2]
     scores = [score for _, score in diverse(relevance, vectors, 3, at(0))]
     assert scores[:2] == [0.9, 0.8]
-    assert scores[2] < 0.35, "four degrees from a hit, fourteen from the document"
+    assert scores[2] < 0.35, "4 degrees from a hit, 14 degrees from the document"

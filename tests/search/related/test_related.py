@@ -1,4 +1,4 @@
-"""Related documents: similar, linked, linked beside it; each with its reasons."""
+"""Related documents: similar, linked, or cited together; each with its reasons."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def like(meaning: Meaning, path: str, filters: Filters | None = None, limit: int
     return [(by_id[each.id].path, {k: round(v, 2) for k, v in each.components.items()}) for each in found]
 
 
-def test_links_alone(meaning: Meaning) -> None:
+def test_documents_with_links_but_no_vectors(meaning: Meaning) -> None:
     assert like(meaning, "start.md") == [
         ("target.md", {"links_to": 2}),
         ("source2.md", {"linked_from": 2}),
