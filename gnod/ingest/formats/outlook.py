@@ -1,4 +1,4 @@
-"""Outlook's messages (.msg): header, text and attachments, and forwarded messages in their place.
+"""Converts Outlook messages (.msg): header, text, attachments and forwarded messages.
 
 Format: [MS-OXMSG]; names of properties: [MS-OXPROPS]; compressed rich text: [MS-OXRTFCP].
 """
@@ -35,8 +35,8 @@ _RTF_BEGINNING = (
 
 
 class _Storage:
-    """A message, or an attachment, in a folder of the file; `path` is empty for the message itself. Its `names` are
-    those of the streams and folders in it."""
+    """A folder of the file with a message or an attachment; `path` is empty for the main message. `names` are the names
+    of the streams and folders in it."""
 
     def __init__(self, streams: Streams, path: str = "") -> None:
         self._streams = streams
@@ -45,7 +45,7 @@ class _Storage:
         self.names = dict.fromkeys(name.partition("/")[0] for name in inside)
 
     def data(self, property_id: str, kind: str = "0102") -> bytes:
-        """Return a property's bytes; none where it is missing."""
+        """Return the bytes of a property; empty if it is missing."""
         return self._bytes(f"__substg1.0_{property_id}{kind}")
 
     def _bytes(self, name: str) -> bytes:
@@ -69,7 +69,7 @@ class _Storage:
 
     @cached_property
     def numbers(self) -> dict[int, int]:
-        """The properties of fixed size: entries of 16 bytes behind a header."""
+        """The properties of fixed size by id. The stream has a header and then entries of 16 bytes."""
         data = self._bytes("__properties_version1.0")
         header = len(data) % 16 or (16 if self._path else 32)
         entries = (data[at : at + 16] for at in range(header, len(data) - 15, 16))
@@ -120,7 +120,7 @@ def _body(message: _Storage, content: FileContent) -> str:
 
 
 def _contact(message: _Storage) -> str:
-    """Return what Outlook keeps of a person: names, firm, numbers, addresses."""
+    """Return the data of a contact: names, company, numbers, addresses."""
     start = len("__substg1.0_")
     ids = {name[start : start + 4] for name in message.names if name[start : start + 2] == _OF_CONTACTS}
     return "\n".join(dict.fromkeys(line for each in sorted(ids) if (line := message.line(each))))
@@ -157,7 +157,7 @@ def _attached(content: FileContent, attachment: _Storage, name: str) -> FileCont
 
 
 def decompressed(data: bytes) -> bytes:
-    """Return compressed rich text: literal bytes and references into a ring of 4,096 bytes."""
+    """Decompress rich text, which consists of literal bytes and references into a ring buffer of 4,096 bytes."""
     size, kind = int.from_bytes(data[4:8], "little"), data[8:12]
     if kind == b"MELA":
         return data[16 : 16 + size]
