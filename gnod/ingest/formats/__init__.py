@@ -15,8 +15,8 @@ __all__ = ["ConversionFailed", "Converted", "convert"]
 
 
 def convert(data: bytes, name: str, *, max_characters: int, scans: Scans | None = None) -> Converted:
-    """Call `dispatch.convert`. The first call imports all converters, because code that shows pages and pictures imports
-    this package too, but does not need them."""
+    """Call `dispatch.convert`. The first call imports all converters, because code that shows pages and pictures
+    imports this package too, but does not need them."""
     from gnod.ingest.formats import dispatch
 
     return dispatch.convert(data, name, max_characters=max_characters, scans=scans)

@@ -1,4 +1,4 @@
-"""ChatGPT: the export `conversations.json`. A conversation is a tree; the branch that was shown last is read."""
+"""Reads ChatGPT's export `conversations.json`. A conversation is a tree; only the last shown branch is read."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ def _messages(nodes: dict[str, object], last: str) -> Iterator[ChatMessage]:
 
 
 def _branch(nodes: dict[str, object], last: str) -> list[dict[str, object]]:
-    """Return the messages from the first one to `last`. Without `last`, that is the newest one."""
+    """Return the messages from the first one to `last`; if `last` is empty, to the newest one."""
     if last not in nodes:
         last = max(nodes, key=lambda name: _seconds(mapping(mapping(nodes[name]).get("message"))))
     found: list[dict[str, object]] = []
     seen: set[str] = set()
-    while last in nodes and last not in seen:  # a damaged tree may be a circle
+    while last in nodes and last not in seen:  # a damaged tree may have a cycle
         seen.add(last)
         node = mapping(nodes[last])
         found.append(mapping(node.get("message")))
@@ -69,7 +69,7 @@ def _text(message: dict[str, object], role: str) -> str:
 
 
 def _parts(content: dict[str, object]) -> list[object]:
-    """Return the parts of a message. Those that are not texts, such as pictures, have a type and no text."""
+    """Return the parts of a message. Other parts than texts, such as pictures, have a type and no text."""
     parts = listed(content.get("parts")) or [content.get("text") or content.get("result")]
     return [
         {"type": string(mapping(part).get("content_type")), **part} if isinstance(part, dict) else part
@@ -79,7 +79,7 @@ def _parts(content: dict[str, object]) -> list[object]:
 
 CHATGPT = export_converter(
     "ChatGPT",
-    "an export of ChatGPT",
+    "a ChatGPT export",
     _conversations,
     rb'"mapping"\s*:\s*\{',
     rb'"children"\s*:\s*\[',

@@ -1,4 +1,4 @@
-"""Claude: the export `conversations.json` of claude.ai. What the model thought is left out."""
+"""Reads the export `conversations.json` of claude.ai. The model's reasoning is left out."""
 
 from __future__ import annotations
 
@@ -38,5 +38,5 @@ def _attached(file: dict[str, object]) -> str:
 
 
 CLAUDE_AI = export_converter(
-    "Claude", "an export of Claude", _conversations, rb'"chat_messages"\s*:\s*\[', rb'"uuid"\s*:', rb'"created_at"\s*:'
+    "Claude", "a Claude export", _conversations, rb'"chat_messages"\s*:\s*\[', rb'"uuid"\s*:', rb'"created_at"\s*:'
 )

@@ -1,4 +1,4 @@
-"""Slack: an export as a zip archive, in which each channel is a folder with a file for each day; and one such file."""
+"""Reads Slack exports: a zip archive with a folder for each channel and a file for each day, or one such file."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _value(archive: zipfile.ZipFile, name: str) -> object:
 
 
 def _users(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Return the names of people by their identifiers."""
+    """Return the names of users by id."""
     found = [mapping(user) for name in _named(archive, _USERS) for user in listed(_value(archive, name))]
     return {string(user.get("id")): _name(user) for user in found}
 
@@ -81,7 +81,7 @@ def _name(user: dict[str, object]) -> str:
 
 
 def _places(archive: zipfile.ZipFile, users: Names) -> dict[str, str]:
-    """Return what the conversation in each folder is called: `#general`, or who talks."""
+    """Return the name of the conversation in each folder: `#general`, or the names of the participants."""
     places = {}
     for each in (mapping(found) for name in _named(archive, _PLACES) for found in listed(_value(archive, name))):
         name = string(each.get("name"))
@@ -96,7 +96,7 @@ def _named(archive: zipfile.ZipFile, names: Sequence[str]) -> list[str]:
 
 
 def _of_one_day(objects: list[dict[str, object]], path: PurePosixPath) -> Iterator[Conversation]:
-    """Read the file of a day that was unpacked. It has the names of those who wrote in it."""
+    """Read the unpacked file of a day. It contains the names of those who wrote on that day."""
     if messages := [each for each in objects if each.get("type") == "message" and "ts" in each]:
         users = {string(each.get("user")): _name(mapping(each.get("user_profile"))) for each in messages}
         place, day = f"#{path.parent.name or 'slack'}", moment(messages[0].get("ts"))[:10]
@@ -138,7 +138,7 @@ def _reference(users: Names, found: re.Match[str]) -> str:
 
 
 SLACK = Converter(
-    label="an export of Slack",
+    label="a Slack export",
     mime=CONVERSATION,
     signature=_resembles,
     read=_read_zip,

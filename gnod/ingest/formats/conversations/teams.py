@@ -1,4 +1,4 @@
-"""Microsoft Teams: messages as Microsoft Graph returns them, and `messages.json` of personal accounts, as Skype had."""
+"""Reads Microsoft Teams: messages from Microsoft Graph, and `messages.json` of personal accounts, Skype's format."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gnod.ingest.reading.json_values import listed, mapping, string
 
 
 def _conversations(objects: list[dict[str, object]], path: PurePosixPath) -> Iterator[Conversation]:
-    if any(_is_of_graph(each) for each in objects):  # a list of messages, without what is around it
+    if any(_is_of_graph(each) for each in objects):  # a bare list of messages
         objects = [{"value": objects}]
     for each in objects:
         if any(map(_is_of_graph, messages := listed(each.get("value")))):
@@ -54,12 +54,12 @@ def _of_skype(found: list[object]) -> list[ChatMessage]:
 
 
 def _oldest_first(messages: list[ChatMessage]) -> list[ChatMessage]:
-    """Return the messages of an export that may begin with the newest one."""
+    """Return the messages in order; an export may begin with the newest one."""
     return messages[::-1] if messages and messages[0].time > messages[-1].time else messages
 
 
 def _account(written: object) -> str:
-    """Return the name in an identifier, `8:live:mara`."""
+    """Return the name in an identifier such as `8:live:mara`."""
     return string(written).rpartition(":")[2]
 
 
@@ -70,6 +70,6 @@ def _text(content: str, is_page: bool) -> str:
 _OF_GRAPH = (rb'"createdDateTime"\s*:', rb'"messageType"\s*:', rb'"(?:chatId|channelIdentity)"\s*:')
 _OF_SKYPE = (rb'"MessageList"\s*:\s*\[', rb'"conversations"\s*:\s*\[')
 FORMATS = (
-    export_converter("Teams", "an export of Teams", _conversations, *_OF_GRAPH),
-    export_converter("Teams", "an export of Teams", _conversations, *_OF_SKYPE),
+    export_converter("Teams", "a Teams export", _conversations, *_OF_GRAPH),
+    export_converter("Teams", "a Teams export", _conversations, *_OF_SKYPE),
 )

@@ -1,4 +1,4 @@
-"""Drawings of Visio (vsdx), page by page: the texts of the shapes."""
+"""Converts Visio drawings (vsdx) page by page: the texts of the shapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted
 
 _PAGES = r"visio/pages/page\d+\.xml"
-_NO_NAME = re.compile(r"\w+-\d+")  # Visio itself gives names such as `Page-1`
+_NO_NAME = re.compile(r"\w+-\d+")  # Visio generates names such as `Page-1`
 
 
 def _read(content: FileContent) -> Converted:
