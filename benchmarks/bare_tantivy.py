@@ -55,5 +55,5 @@ class BareTantivy:
         return [self._searcher.doc(address)["number"][0] for _, address in found.hits]
 
     def _terms(self, query: str) -> list[str]:
-        wanted = expression.build(parse_clauses(query), [self._analyzer])
-        return list(dict.fromkeys(term for variants in wanted.query_terms() for each in variants for term in each))
+        built = expression.build(parse_clauses(query), [self._analyzer])
+        return list(dict.fromkeys(term for variants in built.query_terms() for each in variants for term in each))

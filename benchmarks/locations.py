@@ -203,12 +203,12 @@ def _check_boxes(
         printed = _plain(
             "".join(c.text for c in characters if box["x0"] <= c.x <= box["x1"] and box["y0"] <= c.y <= box["y1"])
         )
-        wanted = _plain(box["text"])
+        expected = _plain(box["text"])
         figures.boxes += 1
-        figures.good += wanted in printed
-        figures.exact += wanted == printed
-        if wanted not in printed and show:
-            print("box", sample, wanted, repr(printed[:60]), box)
+        figures.good += expected in printed
+        figures.exact += expected == printed
+        if expected not in printed and show:
+            print("box", sample, expected, repr(printed[:60]), box)
 
 
 def _plain(text: str) -> str:

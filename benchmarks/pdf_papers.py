@@ -138,12 +138,12 @@ def _print_words(kind: str, texts: Sequence[Text], *, show: bool) -> None:
 def _print_titles(daemon: Throwaway, *, show: bool) -> None:
     rows = [line.split("\t") for line in _TITLES.read_text(encoding="utf-8").splitlines()]
     right = 0
-    for path, wanted in rows:
+    for path, expected in rows:
         title = daemon.call("document.get", ref=f"pwl/{path}")["title"]
-        is_right = _letters(title) == _letters(wanted)
+        is_right = _letters(title) == _letters(expected)
         right += is_right
         if show and not is_right:
-            print(f"  title {title!r}, not {wanted!r}")
+            print(f"  title {title!r}, not {expected!r}")
     print(f"right titles: {right} of {len(rows)}")
 
 
@@ -177,9 +177,9 @@ def _print_pairs(papers: Sequence[Text]) -> None:
     """Compare pairs of successive words with the drawing order of the file, in which columns follow each other."""
     kept = total = 0
     for text in papers:
-        wanted = Counter(pairwise(_sequence(_pdftotext(_FILES / text.path, "-raw"))))
-        kept += (wanted & Counter(pairwise(_sequence(text.ours)))).total()
-        total += wanted.total()
+        expected = Counter(pairwise(_sequence(_pdftotext(_FILES / text.path, "-raw"))))
+        kept += (expected & Counter(pairwise(_sequence(text.ours)))).total()
+        total += expected.total()
     print(f"pairs of words that follow each other as in pdftotext -raw: {kept / total:.3f}")
 
 

@@ -108,31 +108,31 @@ def _save(daemon: Throwaway, folder: Path, number: int) -> float:
     """Return the milliseconds from the write of a file to its keyword hit."""
     word = f"marker{number}{time.time_ns():x}"
     (folder / f"saved-{number}.md").write_text(f"# Saved\n\n{word}\n")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     while not daemon.call("search.lexical", query=word)["hits"]:
-        if time.perf_counter() - begun > 30:
+        if time.perf_counter() - started > 30:
             raise TimeoutError(f"{word} was not found within 30 s")
-    return 1000 * (time.perf_counter() - begun)
+    return 1000 * (time.perf_counter() - started)
 
 
 def _restart(daemon: Throwaway) -> Figures:
     """Measure a start with unchanged files."""
     daemon.hang_up()
     daemon.gnoctl("daemon", "stop")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     daemon.gnoctl("search", "boundary layer")
     answered = time.perf_counter()
     _wait_until_reconciled(daemon)
     return {
-        "start to first answer, ms": 1000 * (answered - begun),
-        "start to reconciled, ms": 1000 * (time.perf_counter() - begun),
+        "start to first answer, ms": 1000 * (answered - started),
+        "start to reconciled, ms": 1000 * (time.perf_counter() - started),
     }
 
 
 def _wait_until_reconciled(daemon: Throwaway) -> None:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     while daemon.call("search.lexical", query="boundary layer", limit=1)["freshness"]["pending"]:
-        if time.perf_counter() - begun > 300:
+        if time.perf_counter() - started > 300:
             raise TimeoutError("the folder was not compared with the index within 5 min")
         time.sleep(0.02)
 
@@ -159,9 +159,9 @@ def _pid(daemon: Throwaway) -> int:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     work()
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

@@ -64,10 +64,10 @@ def _found_s(daemon: Throwaway, path: Path, word: str, *, fresh: bool) -> float:
     """Add a message with the word; return the seconds until a search finds it."""
     with path.open("ab") as file:
         file.write(said(f"The {word} is here."))
-    begun = time.monotonic()
+    started = time.monotonic()
     while not daemon.call("search.lexical", query=word, fresh=fresh, exact=True)["hits"]:
         time.sleep(0.005)
-    return time.monotonic() - begun
+    return time.monotonic() - started
 
 
 def main() -> None:

@@ -53,9 +53,9 @@ def main(words: Sequence[str]) -> int:
         elif not roots[name].is_dir():
             print(f"{name}: the folder {roots[name]} does not exist", file=sys.stderr)
             return EXIT_VALIDATION
-    wanted = [each for each in read() if each.source in roots and options.split in ("all", each.split)]
-    asked = _checked(wanted, roots)
-    status = 0 if len(asked) == len(wanted) else EXIT_RUNTIME
+    selected = [each for each in read() if each.source in roots and options.split in ("all", each.split)]
+    asked = _checked(selected, roots)
+    status = 0 if len(asked) == len(selected) else EXIT_RUNTIME
     if options.check_only:
         return status
     model = cached_model() if options.model == "mini" else None

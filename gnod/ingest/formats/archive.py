@@ -33,7 +33,7 @@ def _read_zip(content: FileContent) -> Converted:
     check_depth(content)
     if content.extension not in ("", "zip") and content.zip_members is not None:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it has no document inside.")
-    files = [each for each in check_unpacked(content) if not each.is_dir() and _is_shown(each.filename)]
+    files = [member for member in check_unpacked(content) if not member.is_dir() and _is_shown(member.filename)]
     return _listing([file.filename for file in files], versioned("zip"), partial(_zip_members, content, files))
 
 
@@ -57,7 +57,7 @@ def _tar_files(content: FileContent) -> list[tarfile.TarInfo]:
     """Return the regular files. Sparse files are left out: they can be larger than the archive."""
     try:
         with _open_tar(content) as archive:
-            return [each for each in archive if each.isreg() and not each.issparse() and _is_shown(each.name)]
+            return [member for member in archive if member.isreg() and not member.issparse() and _is_shown(member.name)]
     except _DAMAGED_TAR as error:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it is not a complete archive.") from error
 

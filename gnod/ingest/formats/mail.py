@@ -80,7 +80,7 @@ def _header(data: bytes) -> Message:
 
 def _mailbox(content: FileContent, found: Sequence[bytes]) -> Converted:
     """Return each thread as a conversation, and the mails without an answer as the document of the mailbox."""
-    headers = [_thread_header(each) for each in map(_header, found)]
+    headers = [_thread_header(header) for header in map(_header, found)]
     grouped = threads(headers)
     place = PurePosixPath(content.name).stem
     conversations = [
@@ -258,7 +258,7 @@ def _body(part: Message) -> str:
     if not part.is_multipart():
         return _text(part)
     if _is_message(part):
-        return "\n\n".join(_message(each) for each in _parts_of(part))
+        return "\n\n".join(_message(inner) for inner in _parts_of(part))
     if part.get_content_type() == "multipart/alternative":
         return _best(_parts_of(part))
     return _joined(map(_body, _parts_of(part)))
@@ -266,7 +266,7 @@ def _body(part: Message) -> str:
 
 def _parts_of(part: Message) -> list[Message]:
     payload = part.get_payload()
-    return [each for each in payload if isinstance(each, Message)] if isinstance(payload, list) else []
+    return [inner for inner in payload if isinstance(inner, Message)] if isinstance(payload, list) else []
 
 
 def _joined(texts: Iterator[str]) -> str:

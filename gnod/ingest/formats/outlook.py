@@ -60,7 +60,7 @@ class _Storage:
             return ""
 
     def line(self, *property_ids: str) -> str:
-        return next((line for each in property_ids if (line := " ".join(self.text(each).split()))), "")
+        return next((line for property_id in property_ids if (line := " ".join(self.text(property_id).split()))), "")
 
     def below(self, prefix: str) -> list[_Storage]:
         return [
@@ -73,11 +73,11 @@ class _Storage:
         data = self._bytes("__properties_version1.0")
         header = len(data) % 16 or (16 if self._path else 32)
         entries = (data[at : at + 16] for at in range(header, len(data) - 15, 16))
-        return {int.from_bytes(each[2:4], "little"): int.from_bytes(each[8:], "little") for each in entries}
+        return {int.from_bytes(entry[2:4], "little"): int.from_bytes(entry[8:], "little") for entry in entries}
 
     @cached_property
     def code_page(self) -> str | None:
-        number = next((self.numbers[each] & 0xFFFFFFFF for each in _CODE_PAGES if each in self.numbers), 0)
+        number = next((self.numbers[page] & 0xFFFFFFFF for page in _CODE_PAGES if page in self.numbers), 0)
         name = {65001: "utf-8", 20127: "ascii", 28591: "latin-1", 50220: "iso2022_jp"}.get(number, f"cp{number}")
         try:
             return codecs.lookup(name).name
@@ -102,9 +102,9 @@ def _read(content: FileContent) -> Converted:
 def _rendered(message: _Storage, content: FileContent, depth: int = 0) -> str:
     attached = message.below("__attach_version1.0_")
     fields = {"From": _sender(message), "To": message.line(_TO), "Cc": message.line(_CC), "Date": _sent(message)}
-    names = [name for each in attached if (name := _name(each))]
-    forwarded = (each for part in attached for each in part.below(f"__substg1.0_{_DATA}000d"))
-    inner = [_rendered(each, content, depth + 1) for each in forwarded] if depth < _MAX_DEPTH else []
+    names = [name for attachment in attached if (name := _name(attachment))]
+    forwarded = (storage for part in attached for storage in part.below(f"__substg1.0_{_DATA}000d"))
+    inner = [_rendered(part, content, depth + 1) for part in forwarded] if depth < _MAX_DEPTH else []
     texts = [_body(message, content), _contact(message), *inner]
     return rendered(message.line(_SUBJECT), fields, names, "\n\n".join(text.strip() for text in texts if text.strip()))
 
@@ -123,7 +123,7 @@ def _contact(message: _Storage) -> str:
     """Return the data of a contact: names, company, numbers, addresses."""
     start = len("__substg1.0_")
     ids = {name[start : start + 4] for name in message.names if name[start : start + 2] == _OF_CONTACTS}
-    return "\n".join(dict.fromkeys(line for each in sorted(ids) if (line := message.line(each))))
+    return "\n".join(dict.fromkeys(line for property_id in sorted(ids) if (line := message.line(property_id))))
 
 
 def _sender(message: _Storage) -> str:
@@ -146,9 +146,9 @@ def _name(attachment: _Storage) -> str:
 
 
 def _attachments(content: FileContent, message: _Storage) -> Iterator[Member]:
-    for each in message.below("__attach_version1.0_"):
-        if name := _name(each):
-            yield Member(name, partial(_attached, content, each, name))
+    for attachment in message.below("__attach_version1.0_"):
+        if name := _name(attachment):
+            yield Member(name, partial(_attached, content, attachment, name))
 
 
 def _attached(content: FileContent, attachment: _Storage, name: str) -> FileContent:

@@ -28,8 +28,8 @@ def signed_content(data: bytes) -> bytes | None:
 
 def _inside(data: bytes, *tags: int) -> bytes:
     """Return the value at a path of tags: the first element with each tag, inside the element before."""
-    for wanted in tags:
-        data = next(value for tag, value in _elements(data) if tag == wanted)
+    for path_tag in tags:
+        data = next(value for tag, value in _elements(data) if tag == path_tag)
     return data
 
 

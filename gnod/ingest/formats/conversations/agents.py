@@ -61,7 +61,7 @@ def _first_entries(content: FileContent) -> Iterator[dict[str, object]]:
 
 
 def _is_claude_code(content: FileContent) -> bool:
-    return any(_is_message(each) and "sessionId" in each and "uuid" in each for each in _first_entries(content))
+    return any(_is_message(entry) and "sessionId" in entry and "uuid" in entry for entry in _first_entries(content))
 
 
 def _is_message(found: dict[str, object]) -> bool:
@@ -92,10 +92,10 @@ def _claude_text(block: dict[str, object]) -> str:
 
 def _is_codex(content: FileContent) -> bool:
     entries = list(_first_entries(content))
-    if any(each.get("type") == "session_meta" and "cwd" in mapping(each.get("payload")) for each in entries):
+    if any(entry.get("type") == "session_meta" and "cwd" in mapping(entry.get("payload")) for entry in entries):
         return True
     is_older = bool(entries) and {"id", "timestamp", "instructions"} <= entries[0].keys()
-    return is_older and any(each.get("type") in _ITEMS for each in entries)
+    return is_older and any(line.get("type") in _ITEMS for line in entries)
 
 
 def _read_codex(line: bytes, state: State) -> Iterator[ChatMessage]:

@@ -40,7 +40,7 @@ def _is_chat(content: FileContent, extension: str) -> bool:
         return False
     lines = content.data[:_SAMPLE_BYTES].decode("utf-8", "replace").split("\n")[:_SAMPLE_LINES]
     found = [_BEGINNING.match(line) for line in lines if line.strip()]
-    said = [speaker[1] for each in found if each and (speaker := _SPEAKER.match(each["rest"]))]
+    said = [speaker[1] for match in found if match and (speaker := _SPEAKER.match(match["rest"]))]
     is_repeated = len(said) >= 2 and (len(said) < 6 or len(set(said)) <= 0.6 * len(said))
     return is_repeated and found[0] is not None and not any(map(_LEVELS.search, said))
 

@@ -15,13 +15,13 @@ _THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
-    for each in objects:
-        nodes = mapping(each.get("mapping"))
+    for conversation in objects:
+        nodes = mapping(conversation.get("mapping"))
         if any("message" in mapping(node) for node in nodes.values()):
             yield Conversation(
-                title=title_of(string(each.get("title"))),
-                began=moment(each.get("create_time")),
-                messages=partial(_messages, nodes, string(each.get("current_node"))),
+                title=title_of(string(conversation.get("title"))),
+                began=moment(conversation.get("create_time")),
+                messages=partial(_messages, nodes, string(conversation.get("current_node"))),
             )
 
 
@@ -58,7 +58,7 @@ def _text(message: dict[str, object], role: str) -> str:
     hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
     if kind in _THOUGHTS or hidden:
         return ""
-    parts = [each if isinstance(each, str) else text_of([each]) for each in _parts(content)]
+    parts = [part if isinstance(part, str) else text_of([part]) for part in _parts(content)]
     text = "\n\n".join(filter(None, parts))
     tool = string(message.get("recipient"))
     if role == "tool":

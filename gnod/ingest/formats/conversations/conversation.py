@@ -188,7 +188,7 @@ def _read(form: LineFormat, line: bytes | None, state: State) -> tuple[list[Chat
     if not line.strip():
         return [ChatMessage(speaker="", time="", text="", continues=True)], True
     try:
-        return [each for each in form.read(line, state) if each.text.strip()], True
+        return [message for message in form.read(line, state) if message.text.strip()], True
     except UnreadableLine:
         return [], False
 

@@ -76,7 +76,7 @@ def container(source: str, content: FileContent, found: Iterable[Conversation]) 
         inner = first.content()
         return msgspec.structs.replace(inner.convert(inner), members=lambda: iter(others))
     return Converted(
-        markdown="\n".join(f"- {each.name or source}" for each in found),
+        markdown="\n".join(f"- {conversation.name or source}" for conversation in found),
         mime=CONVERSATION,
         converter=converter_of(source),
         metadata={"source": source},
@@ -86,10 +86,10 @@ def container(source: str, content: FileContent, found: Iterable[Conversation]) 
 
 def members(source: str, content: FileContent, found: Sequence[Conversation]) -> Iterator[Member]:
     """Yield the documents of conversations."""
-    for each in found:
-        state = State(title=each.title, place=each.place, zone=each.zone)
-        name = (each.name or source).replace("/", "-")
-        for number, document in enumerate(documents(source, state, each.messages()), 1):
+    for conversation in found:
+        state = State(title=conversation.title, place=conversation.place, zone=conversation.zone)
+        name = (conversation.name or source).replace("/", "-")
+        for number, document in enumerate(documents(source, state, conversation.messages()), 1):
             path = name if number == 1 else f"{name}/part {number}"
             yield Member(path, partial(member, content, document), is_part=True)
 

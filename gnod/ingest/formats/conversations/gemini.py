@@ -52,7 +52,7 @@ class _Activity(NamedTuple):
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
-    entries = [each for each in objects if any(name in string(each.get("header")) for name in _NAMES)]
+    entries = [entry for entry in objects if any(name in string(entry.get("header")) for name in _NAMES)]
     yield from _days(sorted(map(_of_entry, entries), key=lambda each: each.time))
 
 
@@ -72,11 +72,11 @@ def _days(activities: Iterable[_Activity]) -> Iterator[Conversation]:
 
 
 def _messages(activities: Sequence[_Activity]) -> Iterator[ChatMessage]:
-    for each in activities:
-        if each.asked.strip():
-            yield ChatMessage(speaker=USER, role=USER, time=each.time, text=each.asked)
-        if each.said:
-            yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=each.time, text=each.said)
+    for activity in activities:
+        if activity.asked.strip():
+            yield ChatMessage(speaker=USER, role=USER, time=activity.time, text=activity.asked)
+        if activity.said:
+            yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=activity.time, text=activity.said)
 
 
 def _is_page(content: FileContent) -> bool:

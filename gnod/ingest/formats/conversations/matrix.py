@@ -16,16 +16,16 @@ _FILES = {"m.image": "image", "m.video": "video", "m.audio": "audio", "m.file": 
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
-    for each in objects:
-        events = [mapping(event) for event in listed(each.get("messages"))]
-        if "room_name" in each and any("sender" in event for event in events):
-            name = one_line(string(each.get("room_name")))
+    for room in objects:
+        events = [mapping(event) for event in listed(room.get("messages"))]
+        if "room_name" in room and any("sender" in event for event in events):
+            name = one_line(string(room.get("room_name")))
             yield Conversation(title=name, place=name, messages=partial(_messages, events))
 
 
 def _messages(events: list[dict[str, object]]) -> Iterator[ChatMessage]:
     names: dict[str, str] = {}
-    edits = {target: content for each in events if (target := _edited(each)) and (content := _new(each))}
+    edits = {target: content for event in events if (target := _edited(event)) and (content := _new(event))}
     for each in events:
         sender, content = string(each.get("sender")), mapping(each.get("content"))
         if each.get("type") == "m.room.member":

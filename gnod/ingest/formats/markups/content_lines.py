@@ -69,7 +69,7 @@ def _properties(lines: list[str]) -> Iterator[_Property]:
         end = at + 1
         while end < len(lines) and lines[end][:1] in (" ", "\t") and lines[end].strip():
             end += 1
-        line = lines[at] + "".join(each[1:] for each in lines[at + 1 : end])
+        line = lines[at] + "".join(continuation[1:] for continuation in lines[at + 1 : end])
         if found := _LINE.match(line):
             yield _Property(at, found[1].upper(), found[2], found[3])
         at = end

@@ -134,9 +134,9 @@ class _OrgReader:
         """Return the next line that matches. A pattern that was not found is not searched again."""
         if pattern in self._absent:
             return None
-        wanted = re.compile(pattern, re.I)
+        expression = re.compile(pattern, re.I)
         for place in range(at + 1, len(self._source)):
-            if wanted.match(self._source[place]):
+            if expression.match(self._source[place]):
                 return place
         self._absent.add(pattern)
         return None

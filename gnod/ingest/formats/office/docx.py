@@ -128,7 +128,7 @@ class _Story(XmlEvents):
                 self.blocks.paragraph(text)
 
     def _part(self, kind: str) -> str:
-        return next((each.target for each in self._relations.values() if each.kind == kind), "")
+        return next((relation.target for relation in self._relations.values() if relation.kind == kind), "")
 
     def _elements(self, kind: str, names: tuple[str, ...]) -> list[Element]:
         return self._package.elements(self._part(kind), *names)
@@ -175,8 +175,8 @@ class _Story(XmlEvents):
         self._is_shown = True
         if text := trimmed("".join(paragraph.text)):
             self._add(text, resolved(self._styles, paragraph.style, paragraph.own))
-        for each in paragraph.after:
-            self.blocks.paragraph(each)
+        for note in paragraph.after:
+            self.blocks.paragraph(note)
 
     def _add(self, text: str, style: ParagraphStyle) -> None:
         level = style.level or 0

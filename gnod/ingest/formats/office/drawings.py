@@ -101,15 +101,15 @@ def lines(package: Package, part: str, *, is_chart: bool = False) -> list[str]:
 
 def beside(package: Package, part: str) -> list[str]:
     """Return the texts of the diagrams, charts and metafiles of a part; each text has lines."""
-    diagrams = (lines(package, each) for each in package.related(part, "diagramData"))
-    charts = (lines(package, each, is_chart=True) for each in package.related(part, "chart", "chartEx"))
+    diagrams = (lines(package, diagram) for diagram in package.related(part, "diagramData"))
+    charts = (lines(package, chart, is_chart=True) for chart in package.related(part, "chart", "chartEx"))
     return [*("\n".join(found) for found in (*diagrams, *charts) if found), *pictures(package, part)]
 
 
 def pictures(package: Package, part: str) -> list[str]:
     """Return the text in the metafiles of a part, including previews of embedded objects."""
     old = package.related(part, "vmlDrawing")
-    images = [image for each in (part, *old) for image in package.related(each, "image")]
+    images = [image for source in (part, *old) for image in package.related(source, "image")]
     shown = (image for image in dict.fromkeys(images) if image.lower().endswith((".emf", ".wmf")))
     return ["\n".join(found) for image in shown if (found := metafile.lines(package.data(image)))]
 

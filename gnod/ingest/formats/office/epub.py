@@ -62,13 +62,13 @@ def _described(package: Package, root: str) -> tuple[str, list[str]]:
     about: defaultdict[str, list[str]] = defaultdict(list)
     files: dict[str, str] = {}
     order: list[str] = []
-    for each in package.elements(root, *_NAMES):
-        match each.name.partition(":")[2]:
+    for element in package.elements(root, *_NAMES):
+        match element.name.partition(":")[2]:
             case "item":
-                files[each.found.get("id", "")] = each.found.get("href", "")
+                files[element.found.get("id", "")] = element.found.get("href", "")
             case "itemref":
-                order.append(files.get(each.found.get("idref", ""), ""))
-            case name if text := " ".join(each.text.split()):
+                order.append(files.get(element.found.get("idref", ""), ""))
+            case name if text := " ".join(element.text.split()):
                 about[name].append(text)
     described = [f"**{label}:** {', '.join(texts)}" for name, label in _LABELS.items() if (texts := about[name])]
     chapters = (_member(package, posixpath.dirname(root), reference) for reference in order if reference)
@@ -105,7 +105,7 @@ def _name(text: str, number: int, taken: set[str]) -> str:
 
 def _member(package: Package, folder: str, reference: str) -> str | None:
     """Return the member that a reference names. References should be percent-encoded, but some are plain."""
-    paths = (posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(reference), reference))
+    paths = (posixpath.normpath(posixpath.join(folder, member)) for member in (unquote(reference), reference))
     return next((path for path in paths if path in package), None)
 
 

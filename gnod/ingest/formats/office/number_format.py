@@ -116,7 +116,7 @@ class NumberFormat:
     def shown(self, value: Value) -> str:
         sections = self._sections
         if isinstance(value, str):
-            section = sections[3] if len(sections) == 4 else next((each for each in sections if each.is_text), None)
+            section = sections[3] if len(sections) == 4 else next((part for part in sections if part.is_text), None)
             return section.with_text(value) if section else value
         chosen, has_sign = self._chosen(value)
         text = chosen.shown(abs(value))
@@ -163,7 +163,7 @@ class _Section:
             return self._date(value)
         if self._is_general:
             shown = general(value)
-            return "".join(shown if each[0] == "general" or each == _TEXT else _literal(each) for each in self._tokens)
+            return "".join(shown if part[0] == "general" or part == _TEXT else _literal(part) for part in self._tokens)
         return _digits(self._tokens, value)
 
     def _date(self, value: float) -> str:

@@ -148,7 +148,7 @@ class Numbering:
             counts.update({at: start - 1 for (num, at), start in self._starts.items() if num == number})
         shape = found.get(level, _Level())
         counts[level] = counts.get(level, shape.start - 1) + 1
-        for deeper in [each for each in counts if each > level]:
+        for deeper in [counted for counted in counts if counted > level]:
             del counts[deeper]
         if shape.form == "bullet":
             return BULLET

@@ -43,7 +43,7 @@ class Streams:
 
     def read(self, *names: str) -> bytes:
         """Return the first existing stream among `names`. Raises ConversionFailed (corrupt)."""
-        name = next((each.lower() for each in names if each in self), None)
+        name = next((stream.lower() for stream in names if stream in self), None)
         if name is None:
             raise self.damaged(f"it has no stream {names[0]}")
         try:

@@ -162,8 +162,8 @@ class _OpenDocument(XmlEvents):
         if text:
             self._end_text(text, level)
         if not self._paragraphs and not self.inside["office:spreadsheet"]:
-            for each in self._taken_remarks():
-                self._block(each)
+            for comment in self._taken_remarks():
+                self._block(comment)
 
     def _end_text(self, text: str, level: int) -> None:
         if self.inside["text:note-body"] and self._paragraphs:

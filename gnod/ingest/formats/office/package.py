@@ -112,9 +112,9 @@ class Package:
 
     def remarks(self, part: str, kind: str) -> Iterator[tuple[str, str]]:
         """Yield the notes or comments on a part with their cells; replies follow."""
-        for each in self.related(part, kind):
+        for target in self.related(part, kind):
             events = _Remarks()
-            self.read(each, events)
+            self.read(target, events)
             for cell, author, lines in events.found:
                 if text := unescaped("".join(lines)).strip():
                     yield cell, remark(self._authors.get(author, ""), text)

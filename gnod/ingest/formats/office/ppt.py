@@ -143,7 +143,7 @@ class _OldDeck:
 
     def _texts(self, listed: int, identifier: int, hidden: range) -> list[str]:
         """Return the texts of a master or of a notes page, except those in `hidden` placeholders."""
-        slide = next((each for each in self._lists.get(listed, []) if each.identifier == identifier), None)
+        slide = next((page for page in self._lists.get(listed, []) if page.identifier == identifier), None)
         record = self._record_at(slide.number) if slide and identifier else None
         return [text for _, text in _shapes(record, [], hidden)[0]] if record else []
 
@@ -204,7 +204,7 @@ def _shapes(
         elif record.kind == _TEXT_KIND:
             kind = record.number
         elif record.kind == _COMMENT:
-            strings = {each.instance: each.string for each in _records(record.data)}
+            strings = {inner.instance: inner.string for inner in _records(record.data)}
             comments.append((strings.get(0, ""), strings.get(1, "")))
         elif record.kind == _HEADERS:
             footers += _headers(record)
@@ -219,11 +219,11 @@ def _shapes(
 def _headers(record: _Record) -> list[str]:
     """Return the date and the footer that slides show."""
     flags, texts = 0, {}
-    for each in _records(record.data):
-        if each.kind == _HEADERS_ATOM:
-            flags = each.number >> 16
-        elif each.kind == _STRING:
-            texts[each.instance] = each.string
+    for atom in _records(record.data):
+        if atom.kind == _HEADERS_ATOM:
+            flags = atom.number >> 16
+        elif atom.kind == _STRING:
+            texts[atom.instance] = atom.string
     shown = ((_HAS_DATE, 0), (_HAS_FOOTER, 2))
     return [texts[instance] for flag, instance in shown if flags & flag and texts.get(instance)]
 

@@ -22,7 +22,7 @@ def _read(content: FileContent) -> Converted:
     related = [part for each in contents for part in package.related(each, "page")]
     pages = Parts("page", content.max_characters)
     for number, part in enumerate(related or package.parts(_PAGES), start=1):
-        shapes = (trimmed(each.text) for each in package.elements(part, "visio:Text"))
+        shapes = (trimmed(shape.text) for shape in package.elements(part, "visio:Text"))
         name = names[number - 1] if number <= len(names) else ""
         heading = f"## {name}" if name and not _NO_NAME.fullmatch(name) else ""
         pages.add("\n\n".join(filter(None, [heading, *shapes, *drawings.pictures(package, part)])), number)

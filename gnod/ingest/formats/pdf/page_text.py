@@ -83,7 +83,7 @@ def _from_utf8(text: str) -> str:
     if len(syllables) < _FEWEST_SYLLABLES:
         return text
     try:
-        return text.translate({ord(each): each.encode("utf-16-be").decode() for each in syllables})
+        return text.translate({ord(syllable): syllable.encode("utf-16-be").decode() for syllable in syllables})
     except UnicodeDecodeError:
         return text
 
@@ -185,8 +185,8 @@ def _text_page(page: Any) -> Any:
     if found.count_chars():
         return found
     drawn = list(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1))
-    for each in drawn:
-        each.transform(pypdfium2.PdfMatrix().rotate(90))
+    for line in drawn:
+        line.transform(pypdfium2.PdfMatrix().rotate(90))
     return page.get_textpage() if drawn else found
 
 

@@ -55,7 +55,7 @@ def is_garbage(text: str) -> bool:
     """Tell whether a text lacks readable characters or words, because fonts map glyphs to random letters."""
     sample = text[:_SAMPLE]
     if not sample.isascii():  # in some scripts, vowels are marks
-        sample = "".join(each for each in sample if not unicodedata.category(each).startswith("M"))
+        sample = "".join(character for character in sample if not unicodedata.category(character).startswith("M"))
     characters = "".join(sample.split())
     if len(characters) < _MIN_CHARACTERS:
         return False
@@ -75,7 +75,7 @@ def _share_of_words(sample: str, characters: str) -> float:
     counted = len(_FIGURES.sub("", characters))
     words = sum(len(word) for word in _CASED.findall(_JOINERS.sub(" ", sample)) if word[1:].islower() or word.isupper())
     caseless = sum(
-        each > _LAST_LATIN and each.isalpha() and not each.isupper() and not each.islower() for each in sample
+        letter > _LAST_LATIN and letter.isalpha() and not letter.isupper() and not letter.islower() for letter in sample
     )
     return (words + caseless) / counted if counted >= _MIN_COUNTED else 1.0
 

@@ -72,10 +72,10 @@ def _lines(page: PageText) -> Iterator[_SpanLine]:
 
 
 def _is_printed(stated: str, lines: list[_SpanLine]) -> bool:
-    wanted = _letters(stated)
+    letters = _letters(stated)
     texts = [_letters(line.text) for line in lines]
-    return len(wanted) >= _FEWEST_LETTERS and any(
-        "".join(texts[at : at + _MAX_LINES]).startswith(wanted) for at in range(len(texts))
+    return len(letters) >= _FEWEST_LETTERS and any(
+        "".join(texts[at : at + _MAX_LINES]).startswith(letters) for at in range(len(texts))
     )
 
 
