@@ -274,7 +274,7 @@ def _joined(texts: Iterator[str]) -> str:
 
 
 def _best(alternatives: list[Message]) -> str:
-    """Return the plain text, or the alternative to it that says much more, and append invitations."""
+    """Return the plain text, or an alternative with much more text, and append invitations."""
     texts = {part: _body(part) for part in alternatives}
     plain = [text for part, text in texts.items() if part.get_content_type() in ("text/plain", "text/enriched")]
     added = [text for part, text in texts.items() if part.get_content_type() == "text/calendar"]

@@ -21,7 +21,7 @@ from gnod.ingest.reading.result import Converted, Member, authorship, too_long
 _SUBJECT, _BODY, _HTML, _RTF = "0037", "1000", "1013", "1009"
 _SENDER, _ADDRESSES, _TO, _CC, _SENT = "0c1a", ("5d01", "0c1f"), "0e04", "0e03", 0x0039
 _LONG_NAME, _SHORT_NAME, _SHOWN_NAME, _DATA = "3707", "3704", "3001", "3701"
-_CODE_PAGES = 0x3FDE, 0x3FFD  # of the body, of other texts
+_CODE_PAGES = 0x3FDE, 0x3FFD  # properties with the code pages of the body and of other texts
 _OF_CONTACTS = "3a"
 _TEXT_TYPES = ("001f", "001e")
 _MAX_DEPTH = 5

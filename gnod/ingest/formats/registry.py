@@ -109,7 +109,7 @@ _NOT_READ = (
         extensions="odf pub vsd wps wpd hwp mpp",
         instead=_libre_office("pdf"),
     ),
-    Converter(label="a Keynote document, or a key", extensions="key", instead="export a document as PDF"),
+    Converter(label="a Keynote document or a private key", extensions="key", instead="export a document as PDF"),
     Converter(
         label="an electronic book",
         extensions="mobi azw azw3 fb2 lit chm",

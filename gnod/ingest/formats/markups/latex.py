@@ -178,7 +178,7 @@ class _LatexReader:
             self._wrap(name)
 
     def _wrap(self, name: str) -> None:
-        """Write the Markdown for a command, and note the Markdown for the end of its argument."""
+        """Write the Markdown for a command, and record the Markdown for the end of its argument."""
         before, after = _AROUND.get(name, ("", ""))
         if name in self._levels:
             before = "#" * (self._levels.index(name) + 2) + " "

@@ -111,7 +111,7 @@ def read_layers(data: bytes, first: int, count: int) -> LayersRead:
 
 
 def _layer(document: Any, number: int) -> LayerRead:
-    """Return a page; without its text if it has too much."""
+    """Return a page, without its text if the text is too long."""
     links = list(islice(_links(document, document[number - 1]), _MAX_LINKS))
     page = annotated(document, number - 1).page
     try:

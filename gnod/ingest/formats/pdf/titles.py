@@ -38,7 +38,7 @@ class _SpanLine(NamedTuple):
 
 
 def title_of(document: Any, stated: str, *, has_text: bool) -> str | None:
-    """Return the title of an open document. `stated`: the title in the properties. `has_text`: of the first page."""
+    """Return the title of an open document. `stated`: the title in its properties. `has_text`: for the first page."""
     stated = " ".join(stated.split())
     stated = "" if _NO_TITLE.match(stated) else stated
     if not has_text:
