@@ -49,9 +49,7 @@ def _convert(content: FileContent) -> Converted:
     except (ConversionFailed, MemoryError, OSError):  # an OSError comes from a limit of the process
         raise
     except Exception as error:  # a library fails on damage that it does not check for
-        message = (
-            f"The converter failed on this {content.label}, which may be damaged ({type(error).__name__}: {error})."
-        )
+        message = f"The converter failed: the {content.label} may be damaged ({type(error).__name__}: {error})."
         raise ConversionFailed("failed", _SURROGATE.sub("\ufffd", message[:300])) from error
     if not content.scans.found and not converted.markdown.strip("\ufeff\0 \t\r\n\f\v"):
         raise ConversionFailed("empty", "There is no text in the file." if content.data else "The file is empty.")
