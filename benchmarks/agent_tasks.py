@@ -1,19 +1,19 @@
-"""How many tokens an agent reads until it has the right lines: with the MCP server, and with grep and whole files.
+"""Count the tokens that an agent reads until it has the right lines, with the MCP server and with grep. Prints figures.
 
 .venv/bin/python -m benchmarks.agent_tasks [--minutes 30]
 
-Both agents are scripts. The first one is the official client over HTTP. Each task in `agent_tasks.tsv` is of a kind:
+Both agents are scripts. The first agent uses the official client over HTTP. `agent_tasks.tsv` has these kinds of tasks:
 
 - find: search, then read 400 tokens at each hit in turn.
 - read: search, then read the section of each hit.
 - follow: search, list the links of each hit, then read the three that share most words with the question.
-- cite: as find, until a numbered line, which is in the file at this number, has the text.
-- ask: collect evidence, then as find.
+- cite: like find, until a numbered line has the text, and the file has that line at this number.
+- ask: collect evidence, then continue like find.
 
-If that is not enough, it reads the hits whole. All that the tools return counts, until it contains the text of the
-task. The other agent greps for the words of the question, and reads whole files, those with most of the rare words
-first. A task at which the tools fail counts as the worst. Once without a model, once with MiniLM; --minutes limits the
-wait for its vectors.
+If that is not enough, the agent reads the complete hits. All output of the tools counts until it contains the text of
+the task. The second agent greps for the words of the question and reads whole files; files with most of the rare words
+come first. A task at which the tools fail counts as the worst. The tasks run without a model and then with MiniLM;
+--minutes limits the wait for its vectors.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _LINK = re.compile(r"^line \d+ -> (gno://\S+)(.*(?:\n   \|.*)*)", re.MULTILINE)
 
 
 class Task(NamedTuple):
-    """`text`: it is in the lines that the agent needs."""
+    """`text`: a part of the lines that the agent needs."""
 
     kind: str
     corpus: str
@@ -95,7 +95,7 @@ _KINDS = {"find": _find, "read": _read, "follow": _follow, "cite": _find, "ask":
 
 
 async def _patiently(call: Call, task: Task) -> Pages:
-    """Read the hits whole in the end, as the other agent does."""
+    """Use the tools, and finally read the complete hits, as the other agent does."""
     pages = []
     async for page in _KINDS[task.kind](call, task):
         pages.append(page)
@@ -105,7 +105,7 @@ async def _patiently(call: Call, task: Task) -> Pages:
 
 
 async def with_tools(call: Call, task: Task) -> int | None:
-    """Return the tokens read until the right lines are there; None if they were not found."""
+    """Return the number of tokens read until the right lines were found; None if they were not found."""
     tokens = 0
     is_right = _is_cited if task.kind == "cite" else _is_there
     async for page in _patiently(call, task):
@@ -129,7 +129,8 @@ def _is_cited(page: str, task: Task) -> bool:
 
 
 def with_grep(texts: dict[str, str], task: Task) -> int | None:
-    """As `with_tools`. The files with most of the question's words come first, weighted by how rare a word is."""
+    """Do the task with grep and return the same as `with_tools`. Files with most words of the question come first; rare
+    words weigh more."""
     words = set(_words(task.question))
     having = {word: {path for path, text in texts.items() if word in text.lower()} for word in words}
     scores = {path: sum(1 / len(having[word]) for word in words if path in having[word]) for path in texts}

@@ -1,11 +1,11 @@
-"""How long agents wait for `gnoctl mcp --http`: the first answer of one, and searches of many at once.
+"""Measure how long agents wait for `gnoctl mcp --http`: for the first answer, and for searches of many agents at once.
 
 .venv/bin/python -m benchmarks.agents_over_http FOLDER [AGENTS]
 
-Each agent is the official client, with a session of its own, and searches five times by keywords. Once they search
-without a pause, which measures what the bridge can do; once each waits a second or so between two searches, which is
-still faster than an agent reads. All clients share one process, whose own work is part of the figures. The processor
-times of a first answer do not depend on what else the machine does.
+Each agent is the official client with its own session, and sends five keyword searches. In the first run, the agents
+search without a pause, which measures the capacity of the bridge. In the second run, each waits about a second between
+searches, which is still faster than an agent reads. All clients share one process, whose work is part of the figures.
+The processor times of the first answer do not depend on other load of the machine.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Measure what is made of a search: quotes, evidence, and the confidence that there is an answer. Prints JSON.
+"""Measure the quality of quotes, of evidence, and of the confidence that there is an answer. Prints JSON.
 
     .venv/bin/python -m benchmarks.answers_quality [--model URI] [--limit N [--seed N]] [--packets] FOLDER…
 
-A FOLDER is a collection in BEIR layout. Quotes are measured for those with `answers.tsv` (query-id, corpus-id and the
-text of an answer, as in the document; header line): whether they contain the answer, and stand at the lines that they
-name. Evidence and confidence are measured for all. --packets: only evidence. --seed: shuffle the queries before the
-limit. `unanswerable.jsonl` may have queries that no document answers.
+A FOLDER is a collection in BEIR layout. Quotes are measured for collections with `answers.tsv` (header line; query-id,
+corpus-id and the text of an answer as in the document): whether they contain the answer, and whether the lines that
+they name have it. Evidence and confidence are measured for all collections. --packets: only evidence. --seed: shuffle
+the queries before the limit. `unanswerable.jsonl` may have queries that no document answers.
 
-For the confidence, each question is asked twice: of the whole collection, and without the documents that are judged
-relevant and those with the same text. Other documents stay, even if the words of an answer occur in them: "1066"
-answers few of the questions about the texts that contain it. The statistics of the index stay, too.
+For the confidence, each question is asked twice: over the whole collection, and without the relevant documents and
+their copies. Other documents stay, even if they contain the words of an answer: "1066" answers few questions about the
+texts that contain it. The statistics of the index also stay.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ Answers = Mapping[str, Sequence[str]]
 
 class QuoteFigures(msgspec.Struct, frozen=True, kw_only=True):
     """`first`: share of the questions whose first quote contains an answer; `three`: one of the first three. `exact`:
-    share of the quotes that are at the lines that they name, letter by letter (in Unicode NFC, as indexed).
+    share of the quotes that equal the lines that they name, letter by letter (in Unicode NFC, as indexed).
     `latency_ms`: from the question to the quotes, by percentile."""
 
     questions: int
@@ -73,10 +73,11 @@ class QuoteFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 class EvidenceFigures(msgspec.Struct, frozen=True, kw_only=True):
     """`hits`: share of the questions whose packet contains an answer or a part of a relevant document. `answers`: share
-    of the questions that have answers whose packet contains one; None without any. `documents`: share of the relevant
-    documents that have a part in the packet, mean of the questions. `tokens`: mean of all packets. `median_tokens`: of
-    those that have an answer, or a part of a relevant document where there are no answers. `tokens_per_hit`: all tokens
-    by the number of hits. `latency_ms`: from the question to the packet, by percentile."""
+    of the questions with answers whose packet contains one; None if no question has answers. `documents`: share of the
+    relevant documents with a part in the packet, mean over the questions. `tokens`: mean over all packets.
+    `median_tokens`: over the packets with an answer, or, without answers, with a part of a relevant document.
+    `tokens_per_hit`: all tokens divided by the number of hits. `latency_ms`: from the question to the packet, by
+    percentile."""
 
     questions: int
     max_tokens: int
@@ -91,9 +92,9 @@ class EvidenceFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AbstentionFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`auroc`: the probability that a question has a higher confidence with the relevant documents than another one has
-    without. `answered`: the share of the questions that reach the threshold; `answered_without`: when the relevant
-    documents are left out. `unanswerable`: the number of questions that the collection says it does not answer, and
+    """`auroc`: the probability that a question has a higher confidence with the relevant documents than another
+    question without them. `answered`: the share of the questions that reach the threshold; `answered_without`: the same
+    without the relevant documents. `unanswerable`: the number of questions in `unanswerable.jsonl`;
     `answered_unanswerable`: the share of these that reach the threshold."""
 
     questions: int
@@ -116,8 +117,8 @@ class Quoter:
         self._quote = QuoteDependencies(index.database.read, self._embed, nonsense, reranker, ThroughputEstimate())
 
     def ask(self, question: str, excluded: frozenset[int] = frozenset()) -> Quoted:
-        """Return the quotes. `excluded`: ids of documents that are left out, as if they were not in the collection;
-        only the statistics of the index (how many documents have a word) still include them."""
+        """Return the quotes. `excluded`: ids of documents that are ignored. Only the statistics of the index (how many
+        documents have a word) still include them."""
         return self._models.run(self._quotes(question, excluded))
 
     def gather(self, question: str, max_tokens: int) -> EvidenceList:
@@ -306,7 +307,7 @@ def _named(lines: Sequence[str], quote: ScoredQuote) -> Sequence[str]:
 
 
 def _holds(text: str, answers: Sequence[str]) -> bool:
-    """Tell whether a text contains an answer, whatever white space is in them."""
+    """Tell whether a text contains an answer; white space is normalised."""
     return any(_single_spaced(answer) in _single_spaced(text) for answer in answers)
 
 
@@ -321,8 +322,8 @@ def _latencies(took_ms: Sequence[float]) -> dict[str, float]:
 
 
 def auroc(positive: Sequence[float], negative: Sequence[float]) -> float:
-    """Return the area under the ROC curve: how often a value of the first kind is larger than one of the second; equal
-    values count half. Neither may be empty.
+    """Return the area under the ROC curve: the share of pairs whose positive value is larger; equal values count half.
+    Neither list may be empty.
 
     >>> auroc([0.9, 0.5], [0.5, 0.1])
     0.875
@@ -337,8 +338,8 @@ def _share(confidences: Sequence[float]) -> float:
 
 
 def _relevant(dataset: Dataset, index: Index) -> dict[str, frozenset[int]]:
-    """Return, for each query, the store's ids of its relevant documents and their copies. A negative grade is a degree
-    of relevance in some collections."""
+    """Return the ids, in the store, of the relevant documents of each query and of their copies. In some collections, a
+    negative grade is a degree of relevance."""
     numbers = {id_: number for number, id_ in index.ids.items()}
     plain = {document.id: _plain(document) for document in dataset.documents if document.id in numbers}
     same: defaultdict[str, list[int]] = defaultdict(list)

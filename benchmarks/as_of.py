@@ -1,11 +1,11 @@
-"""Measure questions about facts that change, as of a time. Prints figures.
+"""Measure questions about changing facts, as of a time. Prints figures.
 
     .venv/bin/python -m benchmarks.as_of MODEL [--without-as-of] [--wrong]
 
-Reads `benchmarks/memory_pairs/as_of.txt`, which describes itself. A real daemon stores all facts in one namespace, with
-the times at which they were stored; MODEL is its embedding model, without a reranker. A question is answered right if
-its fact is the first result. `--without-as-of` sends no times, as a daemon without them has to answer. nDCG@10 is that
-of the questions about now: a current fact is relevant, the others are not.
+`benchmarks/memory_pairs/as_of.txt` has the facts and describes its format. A real daemon stores all facts in one
+namespace with their times of storage; MODEL is its embedding model, without a reranker. An answer is right if the fact
+is the first result. `--without-as-of` sends no times. nDCG@10 is measured for the questions about now: only current
+facts are relevant.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Fact(NamedTuple):
 
 
 class Question(NamedTuple):
-    """`as_of`: a time, `now`, or `-`. `fact`: the place of the right one among all facts."""
+    """`as_of`: a time, `now`, or `-`. `fact`: the index of the right fact."""
 
     as_of: str
     query: str
@@ -86,7 +86,7 @@ def _store(daemon: Throwaway, facts: Sequence[Fact]) -> list[str]:
 
 
 def _rank(daemon: Throwaway, ids: Sequence[str], question: Question, *, with_as_of: bool) -> int:
-    """Return the rank of the right fact; 0: it was not found."""
+    """Return the rank of the right fact; 0 if it was not found."""
     times = {"as_of": question.as_of} if with_as_of and question.as_of not in _KINDS else {}
     found = [hit["id"] for hit in daemon.call("memory.search", query=question.query, limit=10, **times)["results"]]
     return found.index(ids[question.fact]) + 1 if ids[question.fact] in found else 0

@@ -1,4 +1,4 @@
-"""tantivy with the same terms, to compare with: needs `pip install tantivy`, which gnod itself does not use."""
+"""Index the same terms with tantivy, for comparison. Needs `pip install tantivy`; gnod itself does not use it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def is_installed() -> bool:
 
 
 class BareTantivy:
-    """Titles and bodies as streams of terms, split at white space; nothing stored but the number of a document."""
+    """An index of titles and bodies, which are terms separated by white space. Only the document number is stored."""
 
     def __init__(self, folder: Path) -> None:
         tantivy: Any = import_module("tantivy")
@@ -45,7 +45,7 @@ class BareTantivy:
         self._searcher = self._index.searcher()
 
     def search(self, query: str, limit: int = 10) -> list[int]:
-        """Return the numbers of the best documents with any of the query's terms, best first."""
+        """Return the numbers of the best documents with any term of the query, best first."""
         make, subqueries = self._tantivy.Query, []
         for term in self._terms(query):
             for field, boost in (("title", TITLE_BOOST), ("body", 1.0)):
@@ -55,5 +55,5 @@ class BareTantivy:
         return [self._searcher.doc(address)["number"][0] for _, address in found.hits]
 
     def _terms(self, query: str) -> list[str]:
-        wanted = expression.build(parse_clauses(query), [self._analyzer])
-        return list(dict.fromkeys(term for variants in wanted.query_terms() for each in variants for term in each))
+        built = expression.build(parse_clauses(query), [self._analyzer])
+        return list(dict.fromkeys(term for variants in built.query_terms() for each in variants for term in each))

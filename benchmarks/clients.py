@@ -1,4 +1,4 @@
-"""Measure one daemon with many clients and with a client that searches at each keystroke. Prints figures.
+"""Measure one daemon with many clients, and with a client that searches at each keystroke. Prints figures.
 
 .venv/bin/python -m benchmarks.clients [typing] [crowd] [dropped] [--documents 20000]
 """
@@ -38,7 +38,7 @@ class Client:
         self._stream = self._socket.makefile("rb")
 
     def search_ms(self, query: str, **params: object) -> float:
-        """Return the time of one search. Raises RuntimeError when the daemon refuses it."""
+        """Return the time of one search. Raises RuntimeError if the daemon refuses it."""
         request = {"jsonrpc": "2.0", "id": 1, "method": "search.lexical", "params": {"query": query, **params}}
         started = time.perf_counter()
         self._socket.sendall(json.dumps(request).encode() + b"\n")
@@ -49,7 +49,7 @@ class Client:
 
 
 def typing(daemon: Throwaway, documents: int) -> None:
-    """Measure from keystroke to results: search each prefix of each query."""
+    """Measure the time from keystroke to results: search each prefix of each query."""
     client = Client(daemon)
     client.search_ms("warm")
     took: list[float] = []
@@ -112,7 +112,7 @@ def _all_at_once(
 
 
 def dropped(daemon: Throwaway, documents: int) -> None:
-    """Measure what connections that close in the middle of a message leave behind."""
+    """Measure leaks from connections that close in the middle of a message."""
     del documents
     process = psutil.Process(daemon.call("daemon.status")["pid"])
     request = b'{"jsonrpc":"2.0","id":1,"method":"search.lexical","params":{"query":"shock wave"}}\n'
@@ -138,7 +138,7 @@ def _drop(daemon: Throwaway, request: bytes, times: int) -> None:
     for number in range(times):
         client = socket.socket(socket.AF_UNIX)
         client.connect(daemon.environment["GNO_SOCKET"])
-        # Every second connection has a complete request running as well.
+        # Every second connection also has a complete request in progress.
         client.sendall((request if number % 2 else b"") + request[: 1 + number % (len(request) - 1)])
         waiting.append(client)
         if len(waiting) >= 50:

@@ -1,12 +1,12 @@
-"""Source code: whether definitions stay in one piece, and whether questions about places in code find them.
+"""Measure whether chunks keep definitions in one piece, and whether questions about code find the right place.
 
 python -m benchmarks.code pieces FOLDER…
-    The share of definitions smaller than a chunk that lie in one, by language, as chunks are made now and as prose
-    is cut. For Python, definitions also by the standard library's parser.
+    Print the share of definitions, smaller than a chunk, that are in one chunk, by language: with chunks of code, and
+    with chunks of prose. For Python, also with the definitions of the standard library's parser.
 python -m benchmarks.code questions FOLDER [--command search|vsearch|query]
-    The questions of benchmarks/code_questions about the files of FOLDER, to the daemon of this environment: right
-    file, and right definition, at 1 and 5. Definitions are looked up by the line of the hit, with the standard
-    library's parser.
+    Send the questions of benchmarks/code_questions about the files of FOLDER to the daemon of this environment. Print
+    the share of right files and right definitions at 1 and 5. The standard library's parser looks up definitions by
+    the line of the hit.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ def _print_answers(folder: Path, command: str) -> None:
 
 
 def _definition_at(path: Path, line: int) -> str | None:
-    """Return the names of the function, method or class around a line, as `Class.method`."""
+    """Return the qualified name of the function, method or class around a line, such as `Class.method`."""
     names: list[str] = []
     nodes: list[ast.stmt] = list(ast.parse(path.read_text("utf-8")).body)
     while nodes:

@@ -1,9 +1,9 @@
-"""Measure the inference worker: tokens per second, query latency, memory after unloading.
+"""Measure the inference worker: tokens per second, query latency, and memory after unloading.
 
     python -m benchmarks.embedding MODEL.gguf [--reference PYTHON FOLDER]
 
 MODEL.gguf is all-MiniLM-L6-v2 (`gnoctl models path embed` with the preset `mini`). With `--reference`, gnod and
-sentence-transformers (in the environment of PYTHON, with the same weights in FOLDER) embed the same texts in turns. The
+sentence-transformers (in the environment of PYTHON, with the same weights in FOLDER) alternate with the same texts. The
 speed of the machine varies by the minute, so compare only ratios within one run.
 """
 
@@ -93,7 +93,7 @@ async def _throughput(
     rounds: int,
     where: str = "quiet",
 ) -> float:
-    """Print chunks per second of gnod and of the reference, in turns. Returns the median of gnod."""
+    """Print chunks per second of gnod and of the reference, which alternate. Return the median of gnod."""
     ours, theirs = [], []
     for _ in range(rounds):
         started = time.perf_counter()

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.fields [DOCUMENTS]
 
-Each query is asked with and without its fields in turn, so that both meet the same machine.
+Each query runs with and without its fields in turn, so that both run under the same load of the machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ROUNDS = 15
 WORDS = [
     f"{start}{end}" for start in ("ab", "bel", "cor", "dun", "fer", "gol") for end in ("a", "en", "is", "or", "um")
 ]
-# What is measured, and what it is compared with.
+# Pairs of a measured query and the query for comparison.
 PAIRS: list[tuple[dict[str, object], dict[str, object]]] = [
     ({"query": "abor belum tag:t1"}, {"query": "abor belum"}),
     ({"query": "abor belum status:open"}, {"query": "abor belum"}),

@@ -2,8 +2,8 @@
 
 .venv/bin/python -m benchmarks.file_names [--model MODEL.gguf]
 
-The queries of file_name_queries.tsv are what people type who know the file; they were written by reading the list of
-files of dev-docs, not their texts. With a model, embedding takes about half an hour on two cores.
+The queries in file_name_queries.tsv resemble those of people who know the file. They were written from the list of
+files of dev-docs, without reading the texts. With a model, embedding takes about half an hour on two cores.
 """
 
 from __future__ import annotations

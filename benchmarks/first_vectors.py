@@ -1,11 +1,10 @@
-"""Measure how soon the documents of a folder are found by meaning: by their beginnings, and by their whole text.
+"""Measure how soon vector search finds the documents of a folder by their beginnings and by their whole text.
 
     python -m benchmarks.first_vectors FOLDER [--model e5] [--minutes 30]
 
-Needs a model in the cache of the tests. Prints the processor time besides the seconds, because other
-work slows a shared machine down. Known items are headings of documents that were picked by a fixed seed; a document is
-found by the first heading below its beginning. RR@10 of a vector search for them, when all beginnings are embedded
-and at the end.
+Needs a model in the cache of the tests. Also prints the processor time, because other work slows a shared machine down.
+A fixed seed picks the documents of the known items; the query is the first heading after the beginning of the
+document. Prints RR@10 of a vector search for them when all beginnings are embedded, and at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _HEADING = re.compile(r"^##+ +(.{8,80})$", re.M)
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=lambda text: Path(text).resolve())
-    parser.add_argument("--model", default="e5", help="how its file in the cache of the tests begins")
+    parser.add_argument("--model", default="e5", help="prefix of the model's file name in the cache of the tests")
     parser.add_argument("--minutes", type=float, default=30)
     options = parser.parse_args()
     items = _known_items(options.folder)
@@ -63,7 +62,7 @@ def _follow(daemon: Throwaway, items: list[tuple[str, str]], until: float) -> No
 
 
 def _known_items(folder: Path) -> list[tuple[str, str]]:
-    """Return headings that only one document has, with its path."""
+    """Return headings that are unique to a document, with the path of the document."""
     owners: dict[str, set[str]] = {}
     for path in folder.rglob("*.md"):
         if headings := _HEADING.findall(path.read_text(errors="replace")):

@@ -2,7 +2,7 @@
 
     .venv/bin/python -m benchmarks.freshness [keyword] [vector] [burst] [stopped] [start] [idle] [--scale 0.1]
 
-`--scale` reduces all counts, for a trial run. The time of a save starts when the write ends and stops when a reply over
+`--scale` reduces all counts for a trial run. The time of a save starts when the write ends, and stops when a reply over
 the socket contains the change (polled every 5 ms).
 """
 
@@ -44,7 +44,7 @@ class Bench:
         self._model = model
 
     def keyword(self) -> None:
-        """From a save to a keyword hit, with 10,000 watched files."""
+        """Measure from a save to a keyword hit, with 10,000 watched files."""
         files = self._count(10_000)
         with _collection(files) as (daemon, folder):
             took: dict[str, list[float]] = {}
@@ -71,7 +71,7 @@ class Bench:
                 _row(f"  {kind}", f"p50 {median(values):.0f} ms, max {max(values):.0f}", "")
 
     def vector(self) -> None:
-        """From a save to a vector hit, with the embedding model of the preset `mini`."""
+        """Measure from a save to a vector hit, with the embedding model of the preset `mini`."""
         if self._model is None:
             print("save to vector hit: skipped, no model found (run a test with `minilm_onnx` once, or pass --model)")
             return
@@ -92,7 +92,7 @@ class Bench:
             _row(f"save to vector hit, mini, {files:,} files, {len(took) + 1} saves", figure, "p95 <= 3 s")
 
     def burst(self) -> None:
-        """200 edits at once."""
+        """Measure 200 simultaneous edits."""
         edits, files = self._count(200), self._count(10_000)
         with _collection(files) as (daemon, folder):
             took = []
@@ -106,7 +106,7 @@ class Bench:
             _row(f"burst of {edits} edits, all found", f"{_seconds(took)}", "<= 5 s")
 
     def stopped(self) -> None:
-        """Changes to 50,000 files while the daemon is stopped with SIGSTOP."""
+        """Measure changes to 50,000 files while the daemon is stopped with SIGSTOP."""
         files = self._count(50_000)
         left = _change_while_stopped(files, keep=20)
         _row(f"SIGSTOP; {files:,} created, 1/3 renamed, 19/20 deleted", f"{left:.1f} s", "<= 60 s")
@@ -114,7 +114,7 @@ class Bench:
         _row(f"SIGSTOP; {files:,} small files created, 1/3 renamed, all stay", f"{left:.1f} s", "<= 60 s")
 
     def start(self) -> None:
-        """From the start of the process until an unchanged collection is reconciled."""
+        """Measure from the start of the process until an unchanged collection is reconciled."""
         files = self._count(20_000)
         with _collection(files) as (daemon, _):
             took, serving, synced = [], [], []
@@ -131,13 +131,13 @@ class Bench:
             _row("  the sync alone, from the log", _seconds(synced), "")
 
     def idle(self) -> None:
-        """Wake-ups and CPU time of an idle daemon and its children."""
+        """Measure wake-ups and CPU time of an idle daemon and its children."""
         files = self._count(10_000)
         with _collection(files) as (daemon, _):
             _paths(daemon, "protein")
             pid = int(daemon.call("daemon.status")["pid"])
             daemon.hang_up()
-            time.sleep(IDLE_S + 15)  # idle workers end
+            time.sleep(IDLE_S + 15)  # until idle workers have ended
             before, cpu = _switches(pid), _cpu_s(pid)
             time.sleep(IDLE_S)
             after, used = _switches(pid), _cpu_s(pid) - cpu
@@ -156,7 +156,7 @@ class Bench:
 
 @contextmanager
 def _collection(files: int, model: Path | None = None) -> Iterator[tuple[Throwaway, Path]]:
-    """A daemon that watches a folder with this many real documents, all indexed."""
+    """Yield a daemon that watches a folder with this many real, indexed documents."""
     with throwaway() as daemon, tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as name:
         folder = Path(name)
         if files:
@@ -173,7 +173,7 @@ def _collection(files: int, model: Path | None = None) -> Iterator[tuple[Throwaw
 def _change_while_stopped(files: int, keep: int) -> float:
     """Create `files` files in 500 folders while the daemon is stopped; rename every third and keep one in `keep`.
 
-    Returns the seconds from SIGCONT until status says that the index equals the disk.
+    Return the seconds from SIGCONT until status reports that the index equals the disk.
     """
     with _collection(0) as (daemon, folder):
         pid = int(daemon.call("daemon.status")["pid"])
@@ -192,7 +192,7 @@ def _change_while_stopped(files: int, keep: int) -> float:
                     stays += 1
         finally:
             os.kill(pid, signal.SIGCONT)
-        # Each status makes the daemon walk the folder: poll rarely.
+        # Poll rarely, because each status request makes the daemon walk the folder.
         return _until(lambda: _is_quiet(daemon) and _documents(daemon) == stays, every_s=0.5, timeout_s=600)
 
 

@@ -1,4 +1,4 @@
-"""Measure what small models write: how often a checked answer is right, against the first quote. Prints a table.
+"""Measure answers of small models: how often a checked answer is right, compared with the first quote. Prints a table.
 
     .venv/bin/python -m benchmarks.generated MODEL.gguf... [--questions N] [--tokens N] [--seconds S]
 
@@ -6,11 +6,10 @@ Revises the smallest model that is called without being asked for (`gnod.answers
 model is worth calling if its answers are right about as often as the first quote, and if it is silent when the
 documents do not say.
 
-For each of the collections, N random questions are asked twice: with their document in the index, and without it and
-its copies. The questions about samples/ that have an answer are asked with all documents, the others are without one as
-they are. `right`: the checked answer contains the known one; `wrong`: there is a checked answer without it (it may be
-right in other words); `invented`: there is a checked answer though the document is gone. After S seconds per model,
-no more questions are asked.
+For each collection, N random questions are asked twice: with their document in the index, and without it and its
+copies. Questions about samples/ are asked once, with all documents; some of them have no answer. `right`: the checked
+answer contains the known answer; `wrong`: a checked answer does not contain it (it may be right in other words);
+`invented`: there is a checked answer without the document. After S seconds per model, no more questions are asked.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _OTHERS = 200
 
 
 class Question(NamedTuple):
-    """`files`: with the document that answers it, and its copies."""
+    """`files`: the files with the document that answers the question, and with its copies."""
 
     collection: str
     text: str
@@ -58,9 +57,9 @@ class Figures(Counter[str]):
 def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", type=Path, nargs="+", metavar="MODEL.gguf")
-    parser.add_argument("--questions", type=int, default=8, help="of each collection")
+    parser.add_argument("--questions", type=int, default=8, help="number of questions from each collection")
     parser.add_argument("--tokens", type=int, default=96)
-    parser.add_argument("--seconds", type=float, default=900.0, help="for each model")
+    parser.add_argument("--seconds", type=float, default=900.0, help="time limit for each model")
     parser.add_argument("--said", type=Path, help="write all results into this file, one JSON object a line")
     options = parser.parse_args(words)
     require_shared()
@@ -146,7 +145,7 @@ def _configure(daemon: Throwaway, model: Path) -> None:
 
 
 def _written(folder: Path, name: str, count: int) -> Iterator[Question]:
-    """Write the documents of some questions, and others, as files; yield the questions."""
+    """Write the documents of some questions and further documents as files; yield the questions."""
     chance = random.Random(1)
     source = SHARED / "collections" / name
     documents = {each["_id"]: each for each in map(json.loads, (source / "corpus.jsonl").open())}

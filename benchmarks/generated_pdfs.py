@@ -1,6 +1,6 @@
-"""PDF files that are made by hand, with known words on known pages, for benchmarks of locations.
+"""Generate PDF files with known words on known pages, for benchmarks of locations.
 
-They differ in what moves characters on a page: columns, rotation, crop boxes, kerning, hyphens, ligatures, encodings.
+They differ in columns, rotation, crop boxes, kerning, hyphens, ligatures and encodings.
 """
 
 from __future__ import annotations
@@ -13,19 +13,20 @@ from typing import NamedTuple
 
 _CONSONANTS, _VOWELS = "bdfgklmnprstvz", "aeiou"
 _HAN = "日本語文書検索研究東京大学図書館知識情報処理言語資料世界経済社会科学技術電気機械自然環境生物化学物理数学"
-_FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")  # Debian's; without it, no font is embedded
+_FONT = Path("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf")  # from Debian; without it, no font is embedded
 _CYRILLIC = "абвгдежзиклмнопрстухцчшэюя"
 
 
 class Page(NamedTuple):
-    """`words`: those that are on no other page."""
+    """`words`: words that are on no other page."""
 
     words: list[str]
     content: bytes
 
 
 class Layout(NamedTuple):
-    """`entries` of the page; `columns` of text; `moved`: the matrix of the text; `top`: of its first line."""
+    """`entries` of the page; `columns`: their number; `moved`: the text matrix; `top`: position of the first line, in
+    points."""
 
     name: str
     entries: bytes = b""
@@ -36,7 +37,7 @@ class Layout(NamedTuple):
 
 
 class Script(NamedTuple):
-    """`font`: its dictionary, and further objects from number 4 on. `encode`: from a line to its operators."""
+    """`font`: its dictionary, and further objects from number 4 on. `encode`: returns the operators for a line."""
 
     name: str
     font: Sequence[bytes]
@@ -49,7 +50,7 @@ def _escaped(text: str) -> bytes:
 
 
 def _kerned(text: str) -> bytes:
-    """Every letter by itself, and gaps instead of spaces."""
+    """Draw each letter separately, with gaps instead of spaces."""
     words = (b"12".join(b"(%s)" % each.encode() for each in word) for word in text.split())
     return b"[%s] TJ" % b"-320".join(words)
 
@@ -63,7 +64,7 @@ def _in_han(text: str) -> bytes:
 
 
 def _in_subset(text: str) -> bytes:
-    """As a subset font: codes from 1 on, in the order of the alphabet."""
+    """Encode for a subset font, with codes from 1 on in alphabetical order."""
     return b"<%s> Tj" % bytes(1 + (" " + _CYRILLIC).index(each) for each in text).hex().encode()
 
 
@@ -76,7 +77,7 @@ def _to_unicode() -> bytes:
 
 
 def _glyph(letter: str) -> bytes:
-    """Return the name that fonts have for a Russian letter."""
+    """Return the glyph name of a Russian letter."""
     return b"/afii%d" % (10065 + ord(letter) - ord("а") + (letter > "е"))
 
 
@@ -149,7 +150,7 @@ def generated(count: int) -> Iterator[tuple[str, bytes, list[list[str]]]]:
 
 
 def long_file(pages: int) -> bytes:
-    """Return a file with pages that are full of text."""
+    """Return a file whose pages are full of text."""
     chance = random.Random(20261123)
     words = [*islice(_words(chance), 400)]
     layout, script = _LAYOUTS[0], _SCRIPTS[0]
@@ -157,7 +158,7 @@ def long_file(pages: int) -> bytes:
 
 
 def _words(chance: random.Random) -> Iterator[str]:
-    """Yield made-up words of which none begins as another."""
+    """Yield made-up words; none is the beginning of another."""
     seen: set[str] = set()
     while True:
         word = "".join(chance.choice(_CONSONANTS) + chance.choice(_VOWELS) for _ in range(chance.randint(3, 5)))
@@ -174,7 +175,7 @@ def _page(chance: random.Random, layout: Layout, script: Script, words: Iterator
 
 
 def _in_script(word: str, script: Script) -> str:
-    """Write a word in the letters of the script: a pair of letters is one of them."""
+    """Replace the letters of a word by letters of the script. Equal words give equal results."""
     if not script.letters:
         return word
     picked = random.Random(word)
@@ -214,7 +215,7 @@ def _file(pages: Sequence[Page], layout: Layout, script: Script) -> bytes:
     kids = b" ".join(b"%d 0 R" % (first + 2 * at) for at in range(len(pages)))
     objects = [
         b"<</Type/Catalog/Pages 2 0 R>>",
-        # The size is inherited, as writers may have it.
+        # The pages inherit the size, as in files of some writers.
         b"<</Type/Pages/Kids[%s]/Count %d/MediaBox[0 0 612 792]>>" % (kids, len(pages)),
         b"<</Font<</F1 4 0 R>>>>",
         *script.font,

@@ -2,9 +2,9 @@
 
     .venv/bin/python -m benchmarks.growth [FOLDER …] [--requests 10000] [--languages N] [--connections 4] [--seed 1]
 
-Without a folder: the vault in seven languages and the documentation of the test material. `--languages`: instead,
-20 documents in each of that many languages (`many_languages.py`). Several connections send one request each at the same
-time. Ends early at 3 GB.
+Without a folder, it uses the vault in seven languages and the documentation of the test material. `--languages`: use
+20 documents in each of that many languages instead (`many_languages.py`). The connections each send one request at the
+same time. Ends early at 3 GB.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DOCUMENTS_OF_A_LANGUAGE = 20
 
 
 class Connections:
-    """Several clients, each of which waits for the answer to its request."""
+    """Several clients; each waits for the answer to its request."""
 
     def __init__(self, path: str, count: int) -> None:
         self.errors: Counter[str] = Counter()
@@ -109,7 +109,7 @@ def _measure_growth(daemon: Throwaway, requests: Iterator[Request], most: int, c
 
 
 def _print(process: psutil.Process, requests: int, took_s: float) -> None:
-    """Print what is resident: of the daemon, in memory of its own and in pages of files; and its children."""
+    """Print the resident memory of the daemon, private and in pages of files, and of its children."""
     lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
     megabytes = {line.split()[0]: int(line.split()[1]) / 1000 for line in lines if line.endswith("kB")}
     children: Counter[str] = Counter()

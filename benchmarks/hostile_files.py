@@ -3,9 +3,9 @@
     .venv/bin/python -m benchmarks.hostile_files [corpora] [bombs] [big] [empty] [--scale 0.1]
 
 A client searches a healthy collection, alone and together with the others, while the daemon indexes each part:
-`corpora`, all of ../shared/corpora/hostile and mixed-formats; `bombs`, archives that unpack to gigabytes and texts that
-make careless regular expressions very slow; `big`, texts of 12, 45 and 500 MB and a sparse file of 2 GB; `empty`,
-100,000 empty files. `--scale` reduces the counts of healthy and of empty files.
+`corpora`, all of ../shared/corpora/hostile and mixed-formats; `bombs`, archives that unpack to gigabytes and texts on
+which naive regular expressions are very slow; `big`, texts of 12, 45 and 500 MB and a sparse file of 2 GB; `empty`,
+100,000 empty files. `--scale` reduces the number of healthy and empty files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LINE = "The quick index walks over a lazy corpus and every sentence is searchab
 
 
 class Searches(threading.Thread):
-    """Runs one search after the other and records the times."""
+    """Runs successive searches and records their times."""
 
     def __init__(self, daemon: Throwaway, words: list[str]) -> None:
         super().__init__(daemon=True)
@@ -65,7 +65,7 @@ class Searches(threading.Thread):
 
 
 class Memory(threading.Thread):
-    """Records the largest resident size of the daemon and of any child."""
+    """Records the largest resident sizes of the daemon and of a child."""
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
@@ -189,7 +189,7 @@ class Bench:
             print(f"    {count:6,}  {kind:12} {message}")
 
     def _markers(self, name: str) -> None:
-        """Search every marker word of the generated files."""
+        """Search for each marker word of the generated files."""
         missed = [
             number
             for number in range(41, 96)

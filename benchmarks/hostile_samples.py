@@ -1,4 +1,4 @@
-"""Generated hostile files: zip bombs, documents that refer to other files, texts that are slow to match.
+"""Generate hostile files: zip bombs, documents that refer to other files, texts that are slow to match.
 
 Tests and a benchmark write them into a collection.
 """
@@ -32,7 +32,7 @@ def zipped(members: Mapping[str, str | bytes]) -> bytes:
 
 @cache
 def _zeros(megabytes: int) -> tuple[bytes, int]:
-    """Return this many megabytes of zeros, deflated 1:1000, and their checksum."""
+    """Return deflated zeros (1:1000) of this unpacked size, and their checksum."""
     squeezer = zlib.compressobj(9, zlib.DEFLATED, -15)
     checksum, packed = 0, bytearray()
     for _ in range(megabytes):
@@ -42,7 +42,7 @@ def _zeros(megabytes: int) -> tuple[bytes, int]:
 
 
 def zip_of_zeros(names: list[str], megabytes: int, beside: Mapping[str, str] | None = None) -> bytes:
-    """Return a zip whose members each unpack to this many megabytes of zeros."""
+    """Return a zip archive whose members each unpack to this many megabytes of zeros."""
     packed, checksum = _zeros(megabytes)
     body, contents = bytearray(), bytearray()
     entries = [(name, packed, checksum, megabytes * _MB, 8) for name in names]
@@ -75,7 +75,7 @@ def bombs() -> dict[str, bytes]:
 
 
 def asking_for(canary: Path) -> dict[str, bytes]:
-    """Return documents that include another file, for a reader that resolves references."""
+    """Return documents that include the file `canary` if a reader resolves references."""
     entity = f'<!DOCTYPE d [<!ENTITY x SYSTEM "file://{canary}">]>'
     body = f'<w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&x; harmless</w:t></w:r></w:p></w:body></w:document>'
     page = f'<html><body><iframe src="file://{canary}"></iframe><object data="{canary}"></object>harmless</body></html>'
@@ -127,7 +127,7 @@ def asking_for(canary: Path) -> dict[str, bytes]:
 
 
 def slow_texts() -> dict[str, str]:
-    """Return texts of about 100 KB on which a careless regular expression takes quadratic time."""
+    """Return texts of about 100 KB on which a naive regular expression takes quadratic time."""
     many = 100_000
     return {
         "heading-blanks.md": "# a" + " " * many + "b\n\nslowmark\n",
@@ -152,7 +152,7 @@ def write(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def odd_names(folder: Path) -> dict[bytes, str]:
-    """Write notes with unusual names; return the names, each with the unique word of its note."""
+    """Write notes with unusual names; return the unique word of each note by name."""
     names = {
         b"new\nline.md": "oddnewline",
         b"bad-\xff\xfe.md": "oddbytes",
@@ -183,7 +183,7 @@ def odd_kinds(folder: Path, outside: Path) -> None:
 
 
 def exhausting_pdfs() -> dict[str, bytes]:
-    """Return PDF files, of 10 MB at most, that keep a reader busy or take its memory."""
+    """Return PDF files, of 10 MB at most, that exhaust the time or memory of a reader."""
     tree = [b"<</Type/Pages/Kids[%d 0 R]/Count 1/Parent %d 0 R>>" % (at + 3, at + 1) for at in range(50_000)]
     nested = [_stream(b"/X Do " * 10, _form(7 + at)) for at in range(30)]
     type_3 = (
@@ -228,7 +228,7 @@ def _pdf(
     kids: int = 1,
     root: bytes = b"",
 ) -> bytes:
-    """Return a PDF whose pages are all the same. `others`: objects from the number 6 on."""
+    """Return a PDF with identical pages. `others`: objects from number 6 on."""
     return assembled(
         [
             b"<</Type/Catalog/Pages 2 0 R%s>>" % root,
@@ -246,19 +246,19 @@ def _stream(body: bytes, entries: bytes = b"") -> bytes:
 
 
 def _form(drawn: int) -> bytes:
-    """Return the entries of a form that may draw another object, as X."""
+    """Return the entries of a form that may draw another object under the name X."""
     return b"/Type/XObject/Subtype/Form/BBox[0 0 9 9]/Resources<</XObject<</X %d 0 R>>>>" % drawn
 
 
 def _squeezed(part: bytes, times: int, entries: bytes = b"") -> bytes:
-    """Return a stream that repeats this part, deflated twice."""
+    """Return a twice deflated stream that repeats this part."""
     squeezer = zlib.compressobj(9)
     packed = b"".join(squeezer.compress(part) for _ in range(times)) + squeezer.flush()
     return _stream(zlib.compress(packed, 9), entries + b"/Filter[/FlateDecode/FlateDecode]")
 
 
 def _in_object_stream(stream: bytes) -> bytes:
-    """Return a PDF whose object 2, the pages, is in the object stream 3."""
+    """Return a PDF whose page tree, object 2, is in object stream 3."""
     out = bytearray(b"%PDF-1.5\n")
     rows = [b"\0" * 7]
     for number, body in ((1, _CATALOG), (3, stream)):

@@ -3,8 +3,8 @@
     .venv/bin/python -m benchmarks.hybrid MODELS [--expand URI] [--rerank URI] [--documents N]
 
 MODELS is a cache folder with the models of the preset `mini` (`gnoctl models path`). The documents are real; their
-vectors are synthetic with the same number and shape, because embedding them would take an hour. With --expand or
---rerank the benchmark measures whether the time budget holds.
+vectors are synthetic, of the same number and shape, because embedding would take an hour. With --expand or --rerank,
+the benchmark measures whether queries keep the time budget.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def queries_of_texts(count: int) -> list[str]:
-    """Return short queries and sentences of the documents."""
+    """Return short queries and sentences from the documents."""
     chance = random.Random(1)
     sentences = [text.split(". ")[0][:120].replace('"', " ") for _, text in real_texts(3000)]
     chosen = [each for each in sentences if 4 <= len(each.split()) <= 14]

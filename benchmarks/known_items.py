@@ -1,14 +1,14 @@
-"""Find known pages in an index that has the same pages in several languages.
+"""Measure how well known pages are found in an index with the same pages in several languages. Prints figures.
 
     .venv/bin/python -m benchmarks.known_items [--hybrid] [--seed N] [--pages N] [FOLDER]
 
 FOLDER (default: ../shared/corpora/vaults/help) has a folder for each language, named by its code; other folders are
-English. From each language, some pages are drawn. The queries are the page's name, its second heading, and both
-together; the page itself is to be found. `known_pages.tsv` has questions in people's own words, for the default folder.
-Queries that are the same in several languages are left out.
+English. Some pages of each language are drawn. The queries for a page are its name, its second heading, and both
+together. For the default folder, `known_pages.tsv` also has questions in people's own words. Queries that are the same
+in several languages are left out.
 
-Prints the mean reciprocal rank among the first ten (RR@10) by language, and in brackets how often the first hit is in
-the query's language; then the same English queries with only the English pages in the index. `--hybrid` uses the
+Prints the mean reciprocal rank among the first ten (RR@10) by language, and in brackets the share of first hits in the
+language of the query; then the same English queries with only the English pages in the index. `--hybrid` uses the
 multilingual encoder of the tests' cache, and embeds 1,600 documents.
 """
 
@@ -36,13 +36,13 @@ _ENGLISH = "{en,Release notes,Sandbox}/**/*.md"
 
 
 def language_of(path: str) -> str:
-    """Return the language of a page: its first folder. The other folders are English."""
+    """Return the language of a page from its first folder; folders without a language code are English."""
     folder = path.partition("/")[0]
     return folder if _LANGUAGE.fullmatch(folder) else "en"
 
 
 class KnownItem(NamedTuple):
-    """`path` is to be found."""
+    """`path`: the page that a search should find."""
 
     kind: str
     query: str
@@ -54,7 +54,7 @@ class KnownItem(NamedTuple):
 
 
 class ItemRank(NamedTuple):
-    """`rank` counts from 1; None: the page is not among the first ten. `first`: the path of the first hit."""
+    """`rank` counts from 1; None if the page is not among the first ten. `first`: the path of the first hit."""
 
     item: KnownItem
     rank: int | None
@@ -100,7 +100,7 @@ def _questions(folder: Path) -> Iterator[KnownItem]:
 
 
 def ranks(items: Sequence[KnownItem], search: Callable[[str], list[str]]) -> list[ItemRank]:
-    """`search` returns paths, best first."""
+    """Return the rank of each item. `search` returns paths, best first."""
     found = []
     for item in items:
         paths = search(item.query)[:_DEPTH]

@@ -1,12 +1,11 @@
-"""Measure how often the language of a text is detected, with texts that are made of translations.
+"""Measure how often the language of a text is detected correctly. The texts consist of translated messages.
 
     python -m benchmarks.languages [LOCALES]
 
 LOCALES contains `LANGUAGE/LC_MESSAGES/*.mo` of glibc (domain `libc`) and GLib (`glib20`), as Debian's packages
-libc-l10n and libglib2.0-data install them (default: /usr/share/locale). Languages
-without either are read from the sample texts for embedding models, which the repository contains. Of each language: 20
-texts each of 40, 200 and 1,000 characters.
-With `babel` installed, lists of names from Unicode's CLDR are measured too: these are no prose.
+libc-l10n and libglib2.0-data install them (default: /usr/share/locale). For languages without either, the repository's
+sample texts for embedding models are used. Each language has 20 texts each of 40, 200 and 1,000 characters. If `babel`
+is installed, lists of names from Unicode's CLDR, which are not prose, are also measured.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ LENGTHS = (40, 200, 1000)
 TARGETS = {40: 0.85, 200: 0.95, 1000: 0.98}
 _TEXTS = 20
 _DOMAINS = ("libc", "glib20")
-# Folders of translations whose names are not the language's code.
+# Folders of translations whose names are not the language code.
 _FOLDERS = {"zh": "zh_CN", "en": "de", "pt": "pt_BR"}
 _NOT_PROSE = re.compile(r"%[-#0 +'I]*\*?[\d.]*[hlqjzt]*[a-zA-Z]|\{[^}]*\}|<[^>]*>|[_&](?=\w)|\\\w|--?\w[\w=-]*")
 _MIN_LETTERS = 12
@@ -40,7 +39,7 @@ Strings = Mapping[str, list[str]]
 
 
 def main(words: list[str]) -> int:
-    """Print the accuracy for each source and length. The exit status is 2 when a target is missed."""
+    """Print the accuracy for each source and length. Return the exit status: 2 if a target is missed."""
     locales = Path(words[0] if words else "/usr/share/locale")
     if not any(locales.glob("*/LC_MESSAGES/libc.mo")):
         print(f"{locales} has no translations of glibc: install libc-l10n, or name a folder")
@@ -74,7 +73,7 @@ def _measure(name: str, strings: Strings, separator: str, detect: Callable[[str]
 
 
 def _texts(strings: list[str], length: int, separator: str, seed: str) -> Iterator[str]:
-    """Yield texts of strings in random order, cut at a word; none if there are too few strings."""
+    """Yield texts that join strings in random order, cut between words; nothing if there are too few strings."""
     if sum(map(len, strings)) < length:
         return
     shuffled, random_ = sorted(set(strings)), random.Random(seed)

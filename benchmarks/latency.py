@@ -2,8 +2,8 @@
 
     .venv/bin/python -m benchmarks.latency [client] [indexing] [filters] [idle]
 
-Shared machines are noisy: each measurement is repeated and the median printed. Beside each whole-process time stands
-the time of a bare Python start in the same run.
+Shared machines are noisy, so each measurement is repeated and the median printed. Times of whole processes are printed
+with the time of a bare Python start in the same run.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ COMMON_WORDS = ["the", "and", "of", "in", "is", "data", "number", "with"]
 
 
 def client() -> None:
-    """`gnoctl search` as a whole process, and the daemon's share of it, on 5,000 documents."""
+    """Measure `gnoctl search` as a whole process, and the daemon's share of it, on 5,000 documents."""
     with throwaway() as daemon, tempfile.TemporaryDirectory() as folder:
         write_documents(Path(folder), 5000)
         daemon.add(Path(folder), "docs")
@@ -54,7 +54,7 @@ def client() -> None:
 
 
 def indexing() -> None:
-    """The first index of dev-docs, and syncs without changes."""
+    """Measure the first index of dev-docs, and syncs without changes."""
     first, again, opened = [], [], 0
     for _ in range(3):
         with throwaway() as daemon:
@@ -71,7 +71,7 @@ def indexing() -> None:
 
 
 def filters() -> None:
-    """Search a common word in 20,000 documents with a collection filter."""
+    """Measure a search for a common word in 20,000 documents with a collection filter."""
     with throwaway() as daemon, tempfile.TemporaryDirectory() as folder:
         write_documents(Path(folder), 20_000)
         for part in sorted(Path(folder).iterdir())[:100]:
@@ -99,7 +99,7 @@ def filters() -> None:
 
 
 def idle() -> None:
-    """Memory and CPU time of an idle daemon with 5,000 documents."""
+    """Measure memory and CPU time of an idle daemon with 5,000 documents."""
     with throwaway() as daemon, tempfile.TemporaryDirectory() as folder:
         write_documents(Path(folder), 5000)
         daemon.add(Path(folder), "docs")
@@ -110,7 +110,7 @@ def idle() -> None:
 
 def _memory(daemon: Throwaway, documents: str) -> None:
     process = psutil.Process(daemon.call("daemon.status")["pid"])
-    time.sleep(35)  # idle workers end
+    time.sleep(35)  # until idle workers have ended
     before, switches = process.cpu_times(), process.num_ctx_switches()
     time.sleep(10)
     after, later = process.cpu_times(), process.num_ctx_switches()

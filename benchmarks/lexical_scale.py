@@ -1,11 +1,11 @@
-"""Keyword search in a large index: with postings, and with the full-text table alone.
+"""Measure keyword search in a large index, with postings and with only the full-text table. Prints figures.
 
     python -m benchmarks.lexical_scale DOCUMENTS [--table] [--tantivy] [--collections]
 
-Processor time of each query (the best of three), over questions, queries of one to four words, keystrokes and surveys
-for hybrid search; how long building takes, on disk and in memory. The documents are recombined (`recombined.py`), and
-stored in this process without files and texts. `--tantivy` gives the same terms to
-tantivy, which must be installed, and times its best ten beside. `--collections` compares the results of the judged
+Prints the processor time of queries (the best of three): questions, queries of one to four words, keystrokes, and
+surveys for hybrid search. Also prints the time of building, and the size on disk and in memory. The documents are
+recombined (`recombined.py`), and stored in this process without files and texts. `--tantivy` also indexes the terms
+with tantivy, which must be installed, and times its best ten hits. `--collections` compares the results of the judged
 collections with and without postings instead.
 """
 
@@ -51,7 +51,7 @@ _QUERIES = 100
 _COLLECTIONS = ("scifact", "cranfield", "cacm", "claude-docs-rag", "squad-en")
 
 
-# Path, title, text and terms.
+# path, title, text, terms
 Document = tuple[str, str, str, Terms]
 
 
@@ -125,7 +125,7 @@ def _prepared(path: str, title: str, text: str, terms: Terms) -> PreparedDocumen
 
 
 def recombined_documents(count: int, *, texts: bool = False) -> Iterator[Document]:
-    """Yield documents, without texts unless these are wanted; their terms are those of their sentences, which are
+    """Yield documents, with their text if `texts`. Their terms are the terms of their sentences; each sentence is
     analysed once."""
     analyzer, rng = Analyzer("en"), random.Random(1)
     sentences = [(len(each) + 1, each, analyzer.stream(each)) for each in recombined.all_sentences()]
@@ -214,7 +214,7 @@ def scale(count: int, *, table: bool, beside_tantivy: bool) -> None:
 
 
 def compare_collections() -> None:
-    """Count the differences among the results of judged queries; scores may differ by rounding."""
+    """Count the differences between the results of judged queries; scores may differ by rounding."""
     for name in _COLLECTIONS:
         with tempfile.TemporaryDirectory(prefix="gnod-bench-", dir="/tmp") as folder:
             index = Index(Path(folder, "index.sqlite"))

@@ -1,10 +1,10 @@
-"""Measure what links add to indexing dev-docs: processor time of the converter's work and of the writer, with and
-without links. Prints figures.
+"""Measure the cost of links when dev-docs is indexed: processor time of converters and writer, with and without links.
+Prints figures.
 
     .venv/bin/python -m benchmarks.link_cost [ROUNDS]
 
-In one process, so that the rounds with and without links meet the same machine in turn; a daemon adds the start of its
-workers to both.
+Rounds with and without links alternate in one process, so that both run under the same load. In a daemon, the start of
+its workers adds to both.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gnod.store.documents import collections, writing
 from gnod.store.keyword_index import fulltext
 from gnod.store.tables.records import PreparedDocument, Terms
 
-_BATCH = 100  # documents of a transaction
+_BATCH = 100  # documents per transaction
 _MOST_CHARACTERS = 10_000_000
 
 
@@ -87,7 +87,7 @@ def _prepared(path: str, data: bytes) -> PreparedDocument:
 
 
 def _sent(document: PreparedDocument) -> PreparedDocument:
-    """Return the document as the daemon gets it from a worker."""
+    """Return the document as the daemon receives it from a worker."""
     return msgspec.msgpack.decode(msgspec.msgpack.encode(document), type=PreparedDocument)
 
 

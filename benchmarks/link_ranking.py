@@ -1,10 +1,10 @@
-"""Measure whether links help ranking: a prior from links, linked documents, the text of links. Prints figures.
+"""Measure whether links improve ranking: a prior from links, linked documents, the text of links. Prints figures.
 
     .venv/bin/python -m benchmarks.link_ranking INDEX [--model MODEL.gguf] [--projects NAME …]
 
-Indexes dev-docs (or some of its projects) in the file INDEX, unless that is there, and embeds it with a model. The
-questions of link_questions.tsv were written from the pages; half of them are about pages that many others link to. Each
-variant changes a ranking of gnod: nothing of this is in the product (docs/adr/0050-links-in-ranking.md).
+Indexes dev-docs (or some of its projects) in the file INDEX, unless it exists, and embeds it with a model. The
+questions in link_questions.tsv were written from the pages; half of them are about pages with many incoming links. Each
+variant changes a ranking of gnod. The product has none of them (docs/adr/0050-links-in-ranking.md).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ Rerank = Callable[[Scores, str], Scores]
 
 
 class Graph(NamedTuple):
-    """Paths of documents, by the links between them. `shown`: the texts of the links to a document."""
+    """Links between documents by path. `shown`: the texts of the links to a document."""
 
     out: Mapping[str, list[str]]
     into: Mapping[str, list[str]]
@@ -202,7 +202,7 @@ def _judged(name: str, rows: Iterable[tuple[str, str]], paths: set[str]) -> Topi
 
 
 def _headings(texts: Mapping[str, str]) -> list[tuple[str, str]]:
-    """Return headings that one document has, as known-item questions: whether links change what words alone find."""
+    """Return headings of single documents as known-item questions, to see whether links change what words find."""
     of = {path: {each.text for each in outline(text).headings} for path, text in texts.items()}
     counts = Counter(heading for headings in of.values() for heading in headings)
     single = [(h, path) for path in sorted(of) for h in sorted(of[path]) if counts[h] == 1 and 3 <= len(h.split()) <= 8]
@@ -236,7 +236,7 @@ def _run(run: Callable[[str], Scores], topics: list[Topics]) -> dict[str, dict[s
 
 
 def _with_anchors(index: Path, graph: Graph, column: str, times: int) -> Database:
-    """Return a copy of the index in which a document has the texts of the links to it in that column."""
+    """Return a copy of the index in which the column of a document also has the texts of the links to it."""
     copy = index.with_name(f"{index.stem}-{column}-{times}.sqlite")
     source = Database(index, readers=1)
     source.submit_write(lambda connection: connection.execute("PRAGMA optimize").fetchall()).result()
@@ -262,7 +262,7 @@ def _add_anchors(graph: Graph, column: str, times: int, connection: Connection) 
 
 
 def _page_rank(graph: Graph, damping: float = 0.85, rounds: int = 50) -> Scores:
-    """Page, Brin et al. 1999; a document without links leads to all."""
+    """Return PageRank (Page, Brin et al. 1999). A document without links counts as linking to all."""
     count = len(graph.out)
     rank = dict.fromkeys(graph.out, 1 / count)
     for _ in range(rounds):

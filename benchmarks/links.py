@@ -1,5 +1,5 @@
-"""Measure links: backlinks of a note that has 6,000, a renamed file that 5,000 links lead to, mentions of names that
-12 and 5,000 notes have, and graphs. Prints figures.
+"""Measure links: a note with 6,000 backlinks, a renamed file with 5,000 incoming links, names that 12 and 5,000 notes
+mention, and graphs. Prints figures.
 
 .venv/bin/python -m benchmarks.links [DOCUMENTS]
 """
@@ -74,7 +74,7 @@ def _timed(daemon: Throwaway, what: str, method: str, *, rounds: int = ROUNDS, *
 
 
 def _renames(daemon: Throwaway, folder: Path) -> None:
-    """Rename a file and back; each time, wait until its links are right."""
+    """Rename a file and rename it back; each time, wait until the links to it are right."""
     took = []
     for _ in range(RENAMES):
         began = time.time()
@@ -95,7 +95,7 @@ def _until(is_right: Callable[[], bool], path: Path, to: Path) -> float:
 
 
 def _leads(daemon: Throwaway) -> int | None:
-    """Return how many links lead to the file; None if those of a linking note do not."""
+    """Return the number of links to the file; None if the links of a linking note are still wrong."""
     (link,) = (
         each for each in daemon.call("document.links", ref="notes/first.md")["links"] if "moved" in each["target"]
     )
@@ -103,7 +103,7 @@ def _leads(daemon: Throwaway) -> int | None:
         return None
     try:
         return int(daemon.call("document.links", ref="notes/moved.md", direction="in", limit=1)["total_backlinks"])
-    except RuntimeError:  # its new name was noticed between the two calls
+    except RuntimeError:  # the daemon noticed the new name between the two calls
         return None
 
 
@@ -147,7 +147,7 @@ def _write(folder: Path, count: int) -> None:
 
 
 def _other(chosen: random.Random, number: int, count: int) -> str:
-    """Return the path of another note; of every hundredth link, one that does not exist."""
+    """Return the path of another note; for every hundredth link, a path that does not exist."""
     other = chosen.randrange(count)
     return f"{other // 500:03d}/note-{other:05d}.md" if number % 100 else f"gone-{number}.md"
 

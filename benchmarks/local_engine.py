@@ -1,6 +1,6 @@
-"""The search interface over a collection of an index: what is published, and what a search must find.
+"""Implements the search interface over a collection of an index: the reference for published collections.
 
-It walks all documents, so it is for comparison and not for people.
+It reads all documents in each search, so it is only for comparison.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gnod.store.vectors.vector_rows import DTYPE
 
 
 class LocalEngine:
-    """A collection of the index in one snapshot of the database."""
+    """A collection of an index in one snapshot of the database."""
 
     def __init__(self, connection: Connection, collection: str, uri: str | None, average: float | None = None) -> None:
         self._connection = connection
@@ -75,7 +75,7 @@ class LocalEngine:
         return {term: counted[term_id(term)] for term in terms if term_id(term) in counted}
 
     def term_frequencies(self) -> dict[int, int]:
-        """Return the frequencies of all terms, by their ids."""
+        """Return the frequencies of all terms by id."""
         return Counter(id_ for counts in self._counts.values() for id_ in counts.ids.tolist())
 
     def by_words(self, weights: Mapping[int, float], within: Restriction, limit: int) -> list[ScoredDocument]:
@@ -101,7 +101,7 @@ class LocalEngine:
         )
 
     def documents(self, keys: Collection[Key] | None, within: Restriction | None = None) -> list[SharedDocument]:
-        """Return documents; with `keys=None` all."""
+        """Return the documents with these keys, or all documents if `keys` is None."""
         return [
             shared_document(self._connection, document, self._uri, self.average)[0]
             for document in self._all(within)
@@ -118,7 +118,7 @@ class LocalEngine:
         pass
 
     def _all(self, within: Restriction | None = None) -> Iterator[DocumentRow]:
-        """Yield the documents in the order of their paths."""
+        """Yield the documents, sorted by path."""
         found = documents.under(self._connection, self._collection, "", -1, 0)
         if within is None:
             return iter(found)

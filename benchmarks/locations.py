@@ -1,8 +1,8 @@
-"""Measure whether hits in PDF files name the right page, and whether boxes contain their words. Prints figures.
+"""Measure whether hits in PDF files name the right page, and whether boxes enclose their words. Prints figures.
 
 .venv/bin/python -m benchmarks.locations [--generated 100] [--real 50]
 
-pdfminer, which gnod does not use for boxes, says which words are on a page and which characters are in a box.
+The words of a page and the characters in a box come from pdfminer, which gnod does not use for boxes.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from benchmarks.generated_pdfs import generated
 from benchmarks.throwaway import SHARED, Throwaway, percentile, require_shared, throwaway
 
 _FOLDERS = ("mixed-formats", "hostile", "dev-docs")
-_PAGES = 60  # longer files are left out
-_WORDS = 5  # of a page
+_PAGES = 60  # longer files are skipped
+_WORDS = 5  # for each page
 _WORD = re.compile(r"[^\W\d_]+")
 _PREFIX = 3
 
 
 class Character(NamedTuple):
-    """`x`, `y`: its middle, from the upper left corner of the page."""
+    """`x`, `y`: the centre, from the upper left corner of the page."""
 
     text: str
     x: float
@@ -79,7 +79,8 @@ def _generated(folder: Path, count: int) -> Iterator[Sample]:
 
 
 def _real(folder: Path, count: int) -> Iterator[Sample]:
-    """Yield words that are on one page of a file only, and begin as no other word of the file: stems are one word."""
+    """Yield words that are on only one page of a file and share no beginning with another word of the file, because
+    search matches stems."""
     folder.mkdir(parents=True)
     chance = random.Random(20261123)
     paths = sorted(path for name in _FOLDERS for path in (SHARED / "corpora" / name).rglob("*.pdf"))
@@ -100,7 +101,7 @@ def _real(folder: Path, count: int) -> Iterator[Sample]:
 def _unique(texts: Sequence[str], chance: random.Random) -> Iterator[tuple[int, str]]:
     beginnings = Counter(beginning for text in texts for beginning in {word[:_PREFIX] for word in _words(text)})
     for number, text in enumerate(texts, start=1):
-        # Words next to a hyphen may be parts of others.
+        # Words next to a hyphen may be parts of other words.
         whole = _words(re.sub(r"\w+-\s+\w+|\w*-\w*", " ", text))
         on_page = Counter(word[:_PREFIX] for word in _words(text))
         alone = [
@@ -112,14 +113,14 @@ def _unique(texts: Sequence[str], chance: random.Random) -> Iterator[tuple[int, 
 
 
 def _words(text: str) -> set[str]:
-    """Return the words, also those that a hyphen divides at the end of a line."""
+    """Return the words, including words that a hyphen divides at the end of a line."""
     both = text + "\n" + re.sub(r"-\s*\n\s*", "", text)
     return {word.lower() for word in _WORD.findall(unicodedata.normalize("NFKC", both))}
 
 
 def _pages(path: Path, *, by_layout: bool) -> Iterator[list[Character]]:
     """Yield the characters of each page: with the spaces and lines that pdfminer finds, or in the order of the file.
-    The pages end where it cannot read the file."""
+    Stops at the first page that pdfminer cannot read."""
     from pdfminer.converter import PDFPageAggregator
     from pdfminer.layout import LAParams
     from pdfminer.pdfinterp import PDFPageInterpreter, PDFResourceManager
@@ -139,7 +140,7 @@ def _pages(path: Path, *, by_layout: bool) -> Iterator[list[Character]]:
 
 
 def _corner(page: Any) -> tuple[float, float]:
-    """Return how far the shown area of a page is from the upper left corner of the whole page, both as shown."""
+    """Return the offset of the shown area from the upper left corner of the whole page, both as shown."""
     (left, bottom, right, top), whole = page.cropbox, page.mediabox
     return {
         0: (left - whole[0], whole[3] - top),
@@ -178,7 +179,7 @@ def _measured(daemon: Throwaway, root: Path, samples: Sequence[Sample], *, show:
 def _ask(daemon: Throwaway, sample: Sample, figures: Figures, *, show: bool) -> None:
     result = daemon.call("search.lexical", query=f'"{sample.word}"', path_prefix=sample.path)
     for hit in result["hits"]:
-        if "!/" in hit["uri"]:  # a file that is attached
+        if "!/" in hit["uri"]:  # an attached file
             continue
         figures.found += 1
         page = (hit["location"] or {}).get("page")
@@ -202,12 +203,12 @@ def _check_boxes(
         printed = _plain(
             "".join(c.text for c in characters if box["x0"] <= c.x <= box["x1"] and box["y0"] <= c.y <= box["y1"])
         )
-        wanted = _plain(box["text"])
+        expected = _plain(box["text"])
         figures.boxes += 1
-        figures.good += wanted in printed
-        figures.exact += wanted == printed
-        if wanted not in printed and show:
-            print("box", sample, wanted, repr(printed[:60]), box)
+        figures.good += expected in printed
+        figures.exact += expected == printed
+        if expected not in printed and show:
+            print("box", sample, expected, repr(printed[:60]), box)
 
 
 def _plain(text: str) -> str:

@@ -1,9 +1,10 @@
-"""Measure the line below which hits are only loosely similar (gnod.search.ranking.fusion), on test collections.
+"""Measure the threshold below which hits are only loosely similar (gnod.search.ranking.fusion). Prints figures.
 
     python -m benchmarks.loose_hits [--model URI] [--other NAME,NAME] FOLDER NAME…
 
-For the first 30 hits of each query: which share of the relevant documents stays above the line, and which share of all
-hits of queries from `--other` collections, to which no document is an answer. These must be about other subjects.
+For the first 30 hits of each query, it prints the share of the relevant documents above the threshold. For queries from
+`--other` collections, which must be about other subjects so that no document is an answer, it prints the share of all
+hits above it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ def main(words: list[str]) -> int:
     options = _parser().parse_args(words)
     others = [read(options.folder / name) for name in options.other.split(",") if name]
     progress = ProgressLine(sys.stderr, quiet=not sys.stderr.isatty())
-    print(f"{'above the line':<20}{'relevant':>10}{'of':>6}{'  others':>10}{'of':>6}{'  no answer':>12}{'of':>6}")
+    print(f"{'above the threshold':<20}{'relevant':>10}{'of':>6}{'  others':>10}{'of':>6}{'  no answer':>12}{'of':>6}")
     with EvaluationModels(options.model, ModelFiles(paths.resolve(None).models_dir)) as models:
         for name in options.names:
             dataset = read(options.folder / name)
@@ -70,7 +71,7 @@ def _print(dataset: Dataset, index: Index, others: Iterable[Dataset]) -> None:
 
 
 def _above(index: Index, searches: SearchService, query: str) -> Mapping[str, bool]:
-    """Return for each hit whether it is above the line, by the id of its document."""
+    """Return whether each hit is above the threshold, by document id."""
 
     async def found() -> Results:
         return await searches.hybrid(SearchRequest(query, limit=HITS, passages=0), HybridSettings(limit=HITS))

@@ -1,7 +1,7 @@
-"""Documents in many languages, and requests about them: misspelt, long, wild, filtered and cancelled ones.
+"""Generate documents in many languages, and requests about them: misspelt, long, random, filtered and cancelled ones.
 
-The texts recombine the samples of `gnod/models/language_samples.json`, and halves of their words make new words. The
-same seed makes the same documents and the same requests.
+The texts recombine the samples of `gnod/models/language_samples.json`; halves of their words form new words. The same
+seed makes the same documents and requests.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from benchmarks.throwaway import REPOSITORY
 
 _SAMPLES = REPOSITORY / "gnod" / "models" / "language_samples.json"
 _WORD = re.compile(r"[^\s\d!-/:-@\[-`{-~«»„“”‘’…。、，？।؟،]{4,24}")
-# Words that a document adds to the samples, and how many sentences it has of these.
+# Numbers of new words and of sample sentences in a document.
 _NEW_WORDS, _SENTENCES = 60, 4
 _LONGEST_QUERY = 4000
 _CANCELLED = 0.05
 _MARKS = "\"'*()-:<>/\\|&^~#@. \t"
-# Where wild queries have their characters from: Latin to Hebrew, Indian scripts, Chinese, Korean, emoji, rare Chinese.
+# Characters of random queries: Latin to Hebrew, Indian scripts, Chinese, Korean, emoji, rare Chinese.
 _RANGES = ((0x20, 0x5FF), (0x900, 0xDFF), (0x4E00, 0x9FFF), (0xAC00, 0xD7A3), (0x1F300, 0x1F6FF), (0x20000, 0x2A6DF))
 
 
@@ -33,7 +33,7 @@ class Request(NamedTuple):
 
 
 def write(folder: Path, languages: int, documents: int, seed: int = 1) -> None:
-    """Write `documents` files in each of `languages` languages, a folder for each."""
+    """Write `documents` files in each of `languages` languages, with a folder for each language."""
     rng = random.Random(seed)
     samples = json.loads(_SAMPLES.read_text())
     for code in sorted(samples)[:: max(len(samples) // languages, 1)][:languages]:
@@ -47,7 +47,7 @@ def write(folder: Path, languages: int, documents: int, seed: int = 1) -> None:
 
 
 def words_by_folder(folder: Path) -> dict[str, list[str]]:
-    """Return the words of the files below each folder at the top, sorted. The folders are named after languages."""
+    """Return the sorted words of the files in each top-level folder, by folder. Folders are named after languages."""
     found: dict[str, set[str]] = {}
     for path in folder.rglob("*.md"):
         words = _WORD.findall(path.read_text(errors="replace"))
@@ -74,7 +74,7 @@ def misspelt(word: str, rng: random.Random) -> str:
 
 
 class Requests:
-    """Yields varied requests without end. `documents`: the addresses to get."""
+    """Yields an endless series of varied requests. `documents`: addresses for requests that read documents."""
 
     def __init__(self, words: Sequence[Sequence[str]], documents: Sequence[str], seed: int) -> None:
         self._words = words
@@ -96,7 +96,7 @@ class Requests:
             yield Request(*make(), is_cancelled=self._rng.random() < _CANCELLED)
 
     def misspelt_query(self, count: int) -> str:
-        """Return a query of misspelt words, most often of one language."""
+        """Return a query of misspelt words, usually of one language."""
         rng = self._rng
         language = rng.choice(self._words)
         chosen = [rng.choice(rng.choice(self._words) if rng.random() < 0.1 else language) for _ in range(count)]

@@ -3,9 +3,9 @@
     .venv/bin/python -m benchmarks.memories MODEL.gguf [--rerank MODEL.gguf] [--memories N] [--turns]
 
 MODEL.gguf is the embedding model of the preset `mini` (`gnoctl models path`). The service runs in this process, with a
-real inference worker; `benchmarks.latency` shows the cost of the socket. Texts and vectors are synthetic; the vectors
-have the number and shape of the model's, because embedding would take minutes. With
-`--turns`, all memories are turns of conversations of twenty turns.
+real inference worker; `benchmarks.latency` shows the cost of the socket. Texts and vectors are synthetic, because
+embedding would take minutes; the vectors have the number and shape of the model's vectors. With `--turns`, all memories
+are turns of conversations with twenty turns.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _PASSPHRASE = "for measuring only"
 _SUBJECTS = ["the daemon", "our database", "the login page", "Ilse", "the release", "a backup", "the index"]
 _VERBS = ["uses", "replaced", "must not touch", "waits for", "was moved to", "prefers", "needs", "broke because of"]
 _OBJECTS = ["PostgreSQL", "tabs", "blue-green rollouts", "the old cache", "OAuth tokens", "E4711", "YAML", "retries"]
-_TURNS = 20  # of one conversation
+_TURNS = 20  # for each conversation
 _TYPES = ("fact", "fact", "preference", "summary", "result", "decision", "decision_done")
 
 
@@ -106,7 +106,7 @@ async def _measure(folder: Path, model: Path, rerank: Path | None, count: int, *
 def _fill(
     memories: Memories, service: MemoryService, count: int, draft: Callable[[int, random.Random], MemoryDraft]
 ) -> None:
-    """Write memories with vectors directly into the database; a fifth of them are copies of others."""
+    """Write memories with vectors directly into the database; a fifth of them copy another one."""
     chance = random.Random(1)
     drafts = [draft(n, chance) for n in range(count * 4 // 5)]
     drafts += [each._replace(namespace="project 3") for each in drafts[: count - len(drafts)]]

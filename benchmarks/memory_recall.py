@@ -1,11 +1,11 @@
-"""Measure the recall of `memory.search` on folders of memories and questions, as for LoCoMo. Prints JSON.
+"""Measure the recall of `memory.search` on folders of memories and questions, such as LoCoMo. Prints JSON.
 
     .venv/bin/python -m benchmarks.memory_recall [--model URI] [--rerank URI] [--limit N] FOLDER…
 
-`memories.jsonl` has objects with `id`, `namespace`, `text`, and perhaps `when` and `speaker`; `queries.jsonl` has those
-with `id`, `namespace`, `question`, `category` and `evidence`, a list of ids. A memory is stored as
-`speaker (when): text`, encrypted, in a temporary database. The figures are the part of the evidence among the first 1,
-5, 10 and 20 results, by kind of question.
+`memories.jsonl` has objects with `id`, `namespace`, `text`, and optionally `when` and `speaker`; `queries.jsonl` has
+objects with `id`, `namespace`, `question`, `category` and `evidence`, a list of ids. A memory is stored as
+`speaker (when): text`, encrypted, in a temporary database. The figures are the share of the evidence among the first 1,
+5, 10 and 20 results, by category of question.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gnod.store.database import Database
 from gnod.types import UnavailableModel
 
 CUTOFFS = (1, 5, 10, 20)
-# Questions of this category ask for things that were never said.
+# Questions of this category ask about things that no memory contains.
 ABSENT = "adversarial"
 ALL = "all"
 _STORED_AT_A_TIME = 100
@@ -64,7 +64,7 @@ class MemoryQuestion(msgspec.Struct):
 
 
 class Recall(msgspec.Struct, frozen=True):
-    """`at`: the mean part of the evidence among the first results, by their number."""
+    """`at`: the mean share of the evidence among the first results, by number of results."""
 
     category: str
     questions: int
@@ -72,8 +72,8 @@ class Recall(msgspec.Struct, frozen=True):
 
 
 class Emptiness(msgspec.Struct, frozen=True):
-    """How often a search came back empty: for questions with an answer, for those of `ABSENT`, and for the questions of
-    one namespace among the memories of another."""
+    """How often a search had no results: for questions with an answer, for questions of `ABSENT`, and for questions of
+    one namespace about the memories of another."""
 
     answered: float
     absent: float
@@ -81,7 +81,8 @@ class Emptiness(msgspec.Struct, frozen=True):
 
 
 class MemoryRecall(msgspec.Struct, frozen=True):
-    """`memories`: their number. `recall`: by category; the category "all" has all but `ABSENT`."""
+    """`memories`: the number of memories. `recall`: by category; the category "all" has all questions except
+    `ABSENT`."""
 
     folder: str
     memories: int
@@ -109,7 +110,7 @@ def main() -> None:
 
 
 def measure(folder: Path, models: EvaluationModels, *, limit: int | None) -> MemoryRecall:
-    """Store the memories and ask the questions, the first `limit`."""
+    """Store the memories and ask the first `limit` questions."""
     texts = _read(folder / "memories.jsonl", StoredText)
     questions = _read(folder / "queries.jsonl", MemoryQuestion)[:limit]
     with tempfile.TemporaryDirectory(prefix="gnod-bench-") as temporary:
@@ -121,7 +122,7 @@ def measure(folder: Path, models: EvaluationModels, *, limit: int | None) -> Mem
 
 
 class _Vault:
-    """The memories of a folder, in a database of their own."""
+    """The memories of a folder in a separate database."""
 
     def __init__(self, models: EvaluationModels, database: Database) -> None:
         self._models = models

@@ -1,12 +1,12 @@
-"""Rehearse the first migration: upgrade a copy of a database, killed (SIGKILL) at every step.
+"""Rehearse the first migration: upgrade a copy of a database, and kill the upgrade (SIGKILL) at every step.
 
     .venv/bin/python -m benchmarks.migration DATABASE [--memories]
 
-DATABASE is an index of gnod (`gnoctl status` prints its path) or its database of memories. The schema gets what a later
-release may need: a column with a value in each row, a table that is filled from another one, an index, and a table that
-is written anew. The process is killed before each statement, within the long ones, and at moments between the start and
-the end. After each kill the database is opened again: it must equal the one before, or the
-upgraded one, row by row. Prints time, largest memory and disk of the upgrade without a kill.
+DATABASE is an index of gnod (`gnoctl status` prints its path) or its database of memories. The migration has steps that
+a later release may need: a column with a value in each row, a table that is filled from another one, an index, and a
+rewritten table. The process is killed before each statement, within long statements, and at moments between start and
+end. After each kill, the database is opened again: it must equal the old or the upgraded database, row by row. Prints
+the time and the largest memory and disk size of the upgrade without a kill.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gnod.store.index_schema import SCHEMA as INDEX
 from gnod.store.memory.memory_schema import SCHEMA as MEMORIES
 from gnod.store.schema import Schema
 
-# Kill a statement after this many steps of SQLite's virtual machine: it is writing rows then.
+# Kill a statement after this many steps of SQLite's virtual machine, while it writes rows.
 WITHIN = (2_000, 1_000_000)
 MOMENTS = 6
 
@@ -64,13 +64,13 @@ _MEMORIES = (
 
 
 class Rehearsal(NamedTuple):
-    """A schema, and the statements of the migration that follows."""
+    """A schema and the statements of the next migration."""
 
     schema: Schema
     statements: Sequence[str]
 
     def next(self, killer: Killer | None = None) -> Schema:
-        """Return the schema with the migration, which `killer` ends."""
+        """Return the schema with the migration; `killer` may kill the process in it."""
         return self.schema._replace(migrations=(*self.schema.migrations, partial(self._migrate, killer)))
 
     def _migrate(self, killer: Killer | None, connection: Connection) -> None:
@@ -84,7 +84,8 @@ REHEARSALS = {"index": Rehearsal(INDEX, _INDEX), "memories": Rehearsal(MEMORIES,
 
 
 class Killer:
-    """Kills this process: before a statement, or when it has run for some steps. The transaction's end is one, too."""
+    """Kills this process before a statement, or after some steps of it. The end of the transaction is also a
+    statement."""
 
     def __init__(self, statement: int, steps: int) -> None:
         self._left = statement
@@ -110,11 +111,11 @@ class Killer:
 
 
 def rehearse(database: Path, kind: str, folder: Path) -> Iterator[str]:
-    """Yield what was killed and what was found, for each kill. Raises AssertionError if data was lost."""
+    """Yield a report for each kill. Raises AssertionError if data was lost."""
     rehearsal = REHEARSALS[kind]
     copy = folder / "copy.sqlite"
     _copy(database, copy)
-    Database(copy, schema=rehearsal.schema).close()  # writes its log into the file
+    Database(copy, schema=rehearsal.schema).close()  # merges its write-ahead log into the file
     source, upgraded = folder / "source.sqlite", folder / "upgraded.sqlite"
     _copy(copy, source)
     began = time.perf_counter()
@@ -145,7 +146,7 @@ Columns = dict[str, list[str]]
 
 
 def columns(path: Path) -> Columns:
-    """Return the columns of each table, also of those that FTS5 makes, but without the schema's version."""
+    """Return the columns of each table, including the tables of FTS5, but without the schema version."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         rows = connection.execute(
@@ -161,7 +162,7 @@ def columns(path: Path) -> Columns:
 
 
 def content(path: Path, of: Columns | None = None) -> dict[str, str]:
-    """Return a hash of the rows of each table, in these columns or in all."""
+    """Return a hash of the rows of each table, over the columns `of` or over all."""
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     try:
         return {table: _hash(connection, table, names) for table, names in (of or columns(path)).items()}
@@ -177,7 +178,7 @@ def _hash(connection: apsw.Connection, table: str, names: Sequence[str]) -> str:
 
 
 def _found(copy: Path, rehearsal: Rehearsal, source: Path, upgraded: Path) -> str:
-    """Open the database as the version does that wrote it, compare it, and upgrade it."""
+    """Open the database with the version that wrote it, compare it, and upgrade it."""
     opened = apsw.Connection(str(copy))
     is_old = opened.execute("SELECT value FROM schema_meta WHERE key = 'version'").get == str(rehearsal.schema.newest)
     opened.close()
@@ -211,7 +212,7 @@ def _upgrade(copy: Path, kind: str, *kill: int) -> subprocess.Popen[bytes]:
 
 
 def _watched(child: subprocess.Popen[bytes], copy: Path) -> tuple[int, int]:
-    """Wait for the end; return the largest size of its memory, and of the database with its log."""
+    """Wait for the end of the process; return the largest size of its memory and of the database with its log."""
     ended = threading.Event()
     largest = [0]
 
@@ -230,7 +231,7 @@ def _watched(child: subprocess.Popen[bytes], copy: Path) -> tuple[int, int]:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Rehearse the first migration on a copy of a database.")
     parser.add_argument("database", type=Path)
-    parser.add_argument("--memories", action="store_true", help="it is a database of memories")
+    parser.add_argument("--memories", action="store_true", help="DATABASE is a database of memories")
     parser.add_argument("--upgrade", nargs="+", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.upgrade:

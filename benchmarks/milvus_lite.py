@@ -1,4 +1,4 @@
-"""milvus-lite as a server of its own process, for benchmarks. Ends with the context."""
+"""Run milvus-lite as a separate server process for benchmarks. The server ends with the context."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STARTS_WITHIN_S = 60.0
 
 
 def connect_to(address: SharedAddress, timeout_s: float = 60.0) -> MilvusConnection:
-    """Return how to reach an engine on this machine."""
+    """Return the connection to an engine on this machine."""
     place = EndpointAddress([(address.host, "local")], "local")
     gate = MeasurementGate("local", EgressJournal(Path(tempfile.mkdtemp()) / "egress.sqlite"))
     purpose = Purpose("publish", collections=(address.collection,), users=(address.collection,))
@@ -48,8 +48,8 @@ class MilvusLite:
         return MilvusEngine(connect_to(self.address(collection)))
 
     def flush(self, collection: str) -> None:
-        """Write what is in memory: milvus-lite has no index over that, and takes twenty times as long. A server has
-        one."""
+        """Flush memory to disk: milvus-lite, unlike a server, does not index data in memory, so that searches take
+        twenty times as long."""
         from pymilvus import MilvusClient
 
         address = self.address(collection)
@@ -61,7 +61,7 @@ class MilvusLite:
 
 @contextlib.contextmanager
 def milvus_lite(folder: Path) -> Iterator[MilvusLite]:
-    """Its data are in `folder`."""
+    """Run a server with its data in `folder`."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = int(free.getsockname()[1])

@@ -1,14 +1,14 @@
-"""Measure what becomes of queries with one error. Prints figures.
+"""Measure the results of queries with one error. Prints figures.
 
     .venv/bin/python -m benchmarks.misspellings edits [FOLDER [COUNT [SEED]]]
     .venv/bin/python -m benchmarks.misspellings clean [COLLECTION …]
     .venv/bin/python -m benchmarks.misspellings latency
     .venv/bin/python -m benchmarks.misspellings languages [COUNT]
 
-`edits` makes queries of two to four words that follow each other in a line of a random document, and puts one random
-edit into each. `clean` shows which queries of test collections are corrected, and what that does to their ranking.
-`latency` has 20,000 documents and a vocabulary of a million words. `languages` sends queries of two misspelt words,
-each once, to an index of one language and to one of many, and shows how long they take and how the daemon grows.
+`edits` takes queries of two to four successive words in a line of a random document, and puts one random edit into
+each. `clean` shows which queries of test collections are corrected, and how that changes their ranking. `latency` has
+20,000 documents and a vocabulary of a million words. `languages` sends different queries of two misspelt words to an
+index of one language and to an index of many, and shows how long they take and how the daemon grows.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from gnod.store.tables.filters import Filters
 KINDS = ("insert", "delete", "swap", "replace", "join", "split")
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 COUNT, SEED = 1000, 20261123
-# Of `languages`: the languages that are added to those of the vault, and how many documents each has. A daemon has its
-# threads, dictionaries and words of the index in memory after the first queries.
+# For `languages`: the number of languages added to those of the vault, the documents of each, and the first queries,
+# after which the daemon has its threads, dictionaries and words of the index in memory.
 LANGUAGES, DOCUMENTS, WARM_UP = 35, 150, 100
 COLLECTIONS = ("scifact", "cranfield", "cacm", "xquad-de", "squad-en", "qmd-eval", "claude-docs-rag", "cosqa-dev")
-# Words of four letters and more, not inside of identifiers and addresses.
+# Words of four letters and more that are not part of identifiers and addresses.
 _WORD = re.compile(r"(?<![\w./:@&-])[A-Za-z]{4,}(?![\w/:@&-])")
 
 

@@ -1,10 +1,10 @@
-"""Measure what the models of `query` cost: the reranker in the first query of a fresh daemon, and a cached expansion.
+"""Measure the cost of the models of `query`: the reranker in the first query of a new daemon, and a cached expansion.
 
     .venv/bin/python -m benchmarks.model_stages [--rounds N] [--rerank MODEL] [--expand MODEL.gguf]
 
-The reranker reads 20 documents of 160 words, query included. The expansion is written by MODEL.gguf, a generator such
-as SmolLM2-135M (by default that of the tests). Each round starts a daemon. The processor time is that of all its
-processes, from before the query.
+The reranker reads 20 documents of 160 words, including the query. MODEL.gguf, a generator such as SmolLM2-135M
+(default: the generator of the tests), writes the expansion. Each round starts a daemon. The processor time includes all
+processes of the daemon, and starts before the query.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ QUERY = "how are the boats of the harbour counted"
 
 
 class Stage(NamedTuple):
-    """`stage_ms`: the stage alone; `query_ms`: the whole query; `processor_ms`: of the daemon and its children."""
+    """`stage_ms`: the stage alone; `query_ms`: the whole query; `processor_ms`: time of the daemon and its children."""
 
     stage_ms: float
     query_ms: float
@@ -58,7 +58,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _texts() -> list[str]:
-    """Return documents that have, with the query, about TOKENS words."""
+    """Return documents that, together with the query, have about TOKENS words."""
     words = f"{QUERY} by the master before the tide turns and written in a long blue book".split()
     texts = []
     for number in range(DOCUMENTS):

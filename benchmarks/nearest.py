@@ -2,10 +2,9 @@
 
     .venv/bin/python -m benchmarks.nearest [exact] [quantised] [related]
 
-GNOD_VECTORS names a file that `benchmarks.sentence_vectors` made; then `quantised` also mixes and perturbs its
-sentences up to a million, and asks its questions. The other vectors are synthetic. "like real ones": clusters with a
-common mean and a decaying spectrum, as in embeddings. "random": the hardest case, in which all distances are nearly
-equal.
+If GNOD_VECTORS names a file from `benchmarks.sentence_vectors`, `quantised` also mixes and perturbs its sentences up to
+a million, and searches with its questions. The other vectors are synthetic. "like real ones": clusters with a common
+mean and a decaying spectrum, like embeddings. "random": the hardest case, in which all distances are nearly equal.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ CHUNKS_PER_DOCUMENT = 5
 URI = "file:/bench.gguf"
 
 COLLECTIONS = ("large", "medium", "small", "tiny")
-# The number of the collection that document x is in.
+# The collection number of document x.
 _COLLECTION = "CASE WHEN x <= 20 THEN 4 WHEN x % 100 = 0 THEN 3 WHEN x % 10 = 0 THEN 2 ELSE 1 END"
 HUB = 77
 
@@ -51,7 +50,7 @@ Maker = Callable[[int], Floats]
 
 
 def exact() -> None:
-    """100,000 vectors in float32, with and without filters, compared with a scan on disk by sqlite-vec."""
+    """Measure 100,000 float32 vectors, with and without filters, and a scan on disk by sqlite-vec for comparison."""
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder, "i.sqlite"))
         _fill(database, 100_000, like_real(1))
@@ -72,7 +71,7 @@ def exact() -> None:
 
 
 def quantised() -> None:
-    """1,000,000 vectors, held as int8 with their signs."""
+    """Measure 1,000,000 vectors, stored as int8 with their signs."""
     makers = {"like real ones": like_real, "random": at_random}
     if "GNOD_VECTORS" in os.environ:
         makers["of sentences"] = of_sentences
@@ -94,7 +93,7 @@ def quantised() -> None:
 
 
 def related() -> None:
-    """20,000 documents with 100,000 vectors and 42,000 links: related documents, and similar ones alone."""
+    """Measure related documents, and only similar ones: 20,000 documents with 100,000 vectors and 42,000 links."""
     with tempfile.TemporaryDirectory() as folder:
         database = Database(Path(folder, "i.sqlite"))
         _fill(database, 100_000, like_real(1))
@@ -153,7 +152,7 @@ def like_real(seed: int) -> Maker:
 
 
 def of_sentences(seed: int) -> Maker:
-    """Mix two sentences, and add a difference of two others and noise."""
+    """Return a maker that mixes two sentences and adds the difference of two others, and noise."""
     sentences = _unit(np.load(os.environ["GNOD_VECTORS"])["sentences"])
     chance = np.random.default_rng(seed)
 
@@ -185,7 +184,7 @@ def _blocks(maker: Maker, count: int) -> Iterator[tuple[int, Floats]]:
 
 
 def _fill(database: Database, count: int, maker: Maker) -> None:
-    """Write documents of five chunks each, without text, directly into the tables."""
+    """Write documents without text, five chunks each, directly into the tables."""
     documents = count // CHUNKS_PER_DOCUMENT
 
     def prepare(connection: Connection) -> None:
@@ -243,7 +242,7 @@ def _peak() -> int:
 
 
 def _true(maker: Maker, count: int, queries: Floats, collection: str = "") -> list[set[int]]:
-    """Return the exact best LIMIT documents of each query, of one collection or of all (brute force)."""
+    """Return the exact best LIMIT documents for each query by brute force, in one collection or in all."""
     x = np.arange(count // CHUNKS_PER_DOCUMENT) + 1
     number = np.where(x <= 20, 4, np.where(x % 100 == 0, 3, np.where(x % 10 == 0, 2, 1)))
     best = np.full((len(queries), len(x)), -np.inf, np.float32)
@@ -287,7 +286,7 @@ def _measure(
 
 
 def _product_alone(queries: Floats) -> None:
-    """Measure a bare matrix product, the lower bound on this machine."""
+    """Measure a bare matrix product, which is the lower bound on this machine."""
     rows = at_random(3)(100_000)
     took = []
     for query in queries:
@@ -302,7 +301,7 @@ def _product_alone(queries: Floats) -> None:
 
 
 def _changes(database: Database, nearest: Nearest) -> None:
-    """Measure an edit of ten chunks and the next update of the vectors in memory."""
+    """Measure an edit of ten chunks, and the next update of the vectors in memory."""
     took, search = [], []
     for round_ in range(20):
         vectors = at_random(round_)(10)
@@ -331,7 +330,7 @@ def _row(what: str, figure: str, target: str) -> None:
 def main() -> None:
     parts: dict[str, Callable[[], None]] = {"exact": exact, "quantised": quantised, "related": related}
     print(f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
-    give_memory_back()  # as the daemon
+    give_memory_back()  # like the daemon
     for name in sys.argv[1:] or list(parts):
         parts[name]()
 

@@ -1,9 +1,9 @@
-"""Measure recognition: characters found, time of a page, and the daemon beside a backlog. Prints figures.
+"""Measure OCR: recognised characters, time per page, and searches during a backlog. Prints figures.
 
     python -m benchmarks.ocr [recall] [daemon] [--fonts FOLDER] [--pages OF_EACH_LANGUAGE]
 
-Pages are drawn at 150 dpi from texts of six languages, as they are, turned by 2 degrees, with noise, and with both.
-Chinese and Japanese need fonts: wqy-microhei.ttc and VL-Gothic-Regular.ttf (Debian: fonts-wqy-microhei,
+Pages are drawn at 150 dpi from texts in six languages: unchanged, turned by 2 degrees, with noise, and with both.
+Chinese and Japanese need the fonts wqy-microhei.ttc and VL-Gothic-Regular.ttf (Debian: fonts-wqy-microhei,
 fonts-vlgothic). Russian needs tesseract.
 """
 
@@ -28,7 +28,7 @@ from PIL import Image, ImageDraw, ImageFilter, ImageFont
 from benchmarks.throwaway import Throwaway, percentile, throwaway, write_documents
 from gnod.models.readability import samples
 
-# In one process as in a worker.
+# One thread, as in a worker.
 os.environ["OMP_NUM_THREADS"] = "1"
 
 _A4 = (1240, 1754)
@@ -96,7 +96,7 @@ def _recall(fonts: Path, pages: int) -> None:
 
 
 def _pages(language: str, fonts: Path, pages: int) -> Iterator[_Page]:
-    """Yield full pages, with sentences in another order on each."""
+    """Yield full pages; each has the sentences in another order."""
     found = sorted(path for path in fonts.rglob(_FONTS[language]))
     if not found:
         print(f"{language}: there is no font {_FONTS[language]} in {fonts}")
@@ -143,7 +143,7 @@ def _degraded(page: _Page, number: int) -> _Page:
 
 
 def _share(truth: Sequence[str], found: Sequence[str]) -> float:
-    """Return the share of characters that were found, spaces left out, in lines that resemble each other."""
+    """Return the share of characters without spaces that were found, compared between similar lines."""
     written = ["".join(line.split()) for line in truth]
     read = ["".join(line.split()) for line in found if line.strip()]
     kept = 0
@@ -158,7 +158,7 @@ def _common(a: str, b: str) -> int:
 
 
 def _beside_a_backlog(fonts: Path) -> None:
-    """Keyword search while 1,000 pages wait, against the same daemon at rest."""
+    """Measure keyword search while 1,000 pages wait, and on the same daemon at rest."""
     made = []
     for page in _pages("en", fonts, 4):
         buffer = io.BytesIO()
@@ -172,7 +172,7 @@ def _beside_a_backlog(fonts: Path) -> None:
         daemon.add(texts, "texts")
         idle = _searches(daemon, 400)
         for number in range(1000):
-            # Bytes after its end do not belong to a picture, and make another file of it.
+            # Bytes after the end of a picture are ignored, but give each file another hash.
             (scans / f"{number}.png").write_bytes(made[number % len(made)] + str(number).encode())
         seconds = daemon.add(scans, "scans")
         print(f"indexing 1,000 pictures without their text: {seconds:.1f} s")

@@ -31,9 +31,9 @@ QUERIES = [
 ]
 DOCUMENTS = 20_000
 BIG_BYTES = 5_000_000
-WARM_MS = 10_000  # after indexing, the daemon reads its vocabulary for corrections
+WARM_MS = 10_000  # after indexing, the daemon loads its vocabulary for corrections
 
-# Notes when a frame with new results is painted (`#hits` changes once per answer), and when a key was pressed.
+# Records when a frame with new results is painted (`#hits` changes once per answer), and when a key was pressed.
 _WATCH = """() => {
   const list = document.querySelector("#hits");
   window.painted = [];
@@ -46,13 +46,13 @@ _WATCH = """() => {
   document.querySelector("#query").addEventListener("input", typed, { capture: true });
 }"""
 
-# Resolves with the milliseconds between the key and its results, as soon as they are painted.
+# Resolves with the milliseconds from the key to the painted results.
 _PAINTED = """() => new Promise((resolve) => {
   const look = () => (window.painted.length ? resolve(window.painted[0] - window.typed) : setTimeout(look, 4));
   look();
 })"""
 
-# Clicks, and resolves with the milliseconds until something is there.
+# Clicks, and resolves with the milliseconds until the awaited element exists.
 _SHOWN = """async ([clicked, awaited]) => {
   const began = performance.now();
   if (clicked) document.querySelector(clicked).click();
@@ -60,7 +60,7 @@ _SHOWN = """async ([clicked, awaited]) => {
   return performance.now() - began;
 }"""
 
-# The bytes of each file of the page itself.
+# Returns the bytes of each file of the page.
 _LOADED = """() => performance.getEntries()
   .filter((each) => each.entryType === "navigation" || each.name.includes("/static/"))
   .map((each) => each.decodedBodySize)"""
@@ -100,7 +100,7 @@ class Site:
 
     @contextlib.contextmanager
     def page(self, address: str = "/") -> Iterator[Any]:
-        """Open the page in a browser that has nothing of it but the cookie."""
+        """Open the page in a browser with the cookie and an empty cache."""
         context = self.browser.new_context(storage_state=self.state, viewport={"width": 1280, "height": 800})
         page = context.new_page()
         page.goto(self.origin + address)
@@ -110,7 +110,7 @@ class Site:
 
 
 def keystrokes(site: Site) -> None:
-    """Type queries, a key each 90 ms as people do; measure from each key to the frame with its results."""
+    """Type queries with 90 ms between keys, like people; measure from each key to the frame with its results."""
     took = []
     with site.page() as page:
         page.wait_for_selector("#hits [role=option]")
@@ -130,7 +130,7 @@ def keystrokes(site: Site) -> None:
 
 
 def opening(site: Site) -> None:
-    """The first paint of a browser that has nothing cached, and the bytes that it loads."""
+    """Measure the first paint of a browser with an empty cache, and the bytes that it loads."""
     paints = []
     loaded: list[int] = []
     for _ in range(7):
@@ -156,7 +156,7 @@ def scrolling(site: Site) -> None:
 
 
 def live(site: Site) -> None:
-    """From saving a file to its hit in the open list."""
+    """Measure from saving a file to its hit in the open list."""
     took = []
     folder = site.daemon.folder / "live"
     with site.page("/search?q=zyzzyva&mode=keyword") as page:
@@ -171,7 +171,7 @@ def live(site: Site) -> None:
 
 
 def links(site: Site) -> None:
-    """A note with 1,000 links and as many backlinks: its text, the panel beside it, and the graph around it."""
+    """Measure a note with 1,000 links and 1,000 backlinks: its text, the panel beside it, and the graph around it."""
     steps = (
         ("its text", ".doc a", ".doc li:nth-child(300)"),
         ("the panel beside it", ".links-toggle", "#links .of-backlinks li"),

@@ -1,9 +1,9 @@
-"""Measure what gnod reads of PDF files against pdftotext (poppler), and how long indexing takes. Prints figures.
+"""Compare gnod's text of PDF files with pdftotext (poppler), and measure the time of indexing. Prints figures.
 
 .venv/bin/python -m benchmarks.pdf_papers [--show]
 
-The files are in shared/corpora/peers-files; reference.jsonl there has the words that pdftotext shows. pdftotext is not
-the truth: it fails where a font maps glyphs to nothing. Papers for which it does are left out.
+The files are in shared/corpora/peers-files; reference.jsonl there has the words of pdftotext. pdftotext fails if a font
+does not map its glyphs to characters; such papers are left out.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _PHRASES, _WORDS = 200, 5
 _GLUED = re.compile(r"[^\W\d_]{25,}")
 _DIVIDED = re.compile(r"([^\W\d_])[-\u00ad]\r?\n([a-z])")
 _LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl"}
-# Fonts without a character map: pdftotext shows noise.
+# Papers with fonts without a character map, from which pdftotext reads noise.
 _UNREADABLE = ("a-response-to-cheriton", "functional-reactive-animation", "operators-on-inhom", "therac")
 
 
 class Text:
-    """The text of a file as gnod has it, and as pdftotext has it."""
+    """The text of a file from gnod and from pdftotext."""
 
     def __init__(self, path: str, ours: str, reference: set[str]) -> None:
         self.path = path
@@ -77,7 +77,7 @@ def main() -> None:
 
 
 def _print_times(daemon: Throwaway) -> None:
-    """Index the papers while the daemon is warm, and read them with pdftotext before and after."""
+    """Index the papers in a warm daemon, and read them with pdftotext before and after."""
     paths = sorted((_FILES / "pwl").rglob("*.pdf"))
     before = _timed_pdftotext(paths)
     took = daemon.add(_FILES / "pwl", "pwl")
@@ -106,7 +106,7 @@ def _texts(daemon: Throwaway) -> Iterator[Text]:
 
 
 def _indexed(daemon: Throwaway, path: str) -> str:
-    """Return the text of a document; "" where it is not indexed."""
+    """Return the text of a document; "" if it is not indexed."""
     parts: list[str] = []
     line = 1
     while True:
@@ -138,12 +138,12 @@ def _print_words(kind: str, texts: Sequence[Text], *, show: bool) -> None:
 def _print_titles(daemon: Throwaway, *, show: bool) -> None:
     rows = [line.split("\t") for line in _TITLES.read_text(encoding="utf-8").splitlines()]
     right = 0
-    for path, wanted in rows:
+    for path, expected in rows:
         title = daemon.call("document.get", ref=f"pwl/{path}")["title"]
-        is_right = _letters(title) == _letters(wanted)
+        is_right = _letters(title) == _letters(expected)
         right += is_right
         if show and not is_right:
-            print(f"  title {title!r}, not {wanted!r}")
+            print(f"  title {title!r}, not {expected!r}")
     print(f"right titles: {right} of {len(rows)}")
 
 
@@ -152,7 +152,7 @@ def _letters(text: str) -> str:
 
 
 def _print_phrases(daemon: Throwaway, papers: Sequence[Text], *, show: bool) -> None:
-    """Search phrases of the papers, drawn from pdftotext's text, as quoted phrases."""
+    """Search for quoted phrases, drawn from pdftotext's text of the papers."""
     chance = random.Random(20261125)
     found = 0
     for _ in range(_PHRASES):
@@ -169,17 +169,17 @@ def _print_phrases(daemon: Throwaway, papers: Sequence[Text], *, show: bool) -> 
 
 
 def _is_word(word: str) -> bool:
-    """Tell words from the letters of formulas."""
+    """Tell whether a string is a word and not letters of a formula."""
     return word.isalpha() and len(word) > 1
 
 
 def _print_pairs(papers: Sequence[Text]) -> None:
-    """Compare which words follow each other: in the order in which the file draws them, columns follow each other."""
+    """Compare pairs of successive words with the drawing order of the file, in which columns follow each other."""
     kept = total = 0
     for text in papers:
-        wanted = Counter(pairwise(_sequence(_pdftotext(_FILES / text.path, "-raw"))))
-        kept += (wanted & Counter(pairwise(_sequence(text.ours)))).total()
-        total += wanted.total()
+        expected = Counter(pairwise(_sequence(_pdftotext(_FILES / text.path, "-raw"))))
+        kept += (expected & Counter(pairwise(_sequence(text.ours)))).total()
+        total += expected.total()
     print(f"pairs of words that follow each other as in pdftotext -raw: {kept / total:.3f}")
 
 

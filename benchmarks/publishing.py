@@ -1,10 +1,10 @@
-"""Measure publishing a collection: 20,000 documents that are embedded, and then edits. Prints figures.
+"""Measure publishing a collection: 20,000 embedded documents, and then edits. Prints figures.
 
     .venv/bin/python -m benchmarks.publishing [documents] [edits]
 
-The engine is milvus-lite as a server of its own on this machine, so both share its processor. Texts are made of the
-sentences of a fixed vocabulary, a kilobyte each; vectors are random. An edit is visible when a reader that asks the
-engine all the time has its new version; the file system and the converters are not measured here.
+The engine is milvus-lite as a separate server on this machine, so both share the processor. Texts have a kilobyte each,
+in sentences of a fixed vocabulary; vectors are random. An edit is visible when a reader that polls the engine has the
+new version. The file system and the converters are not part of the figures.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def _processor(process: psutil.Process) -> float:
 
 
 def _edit(database: Database, publisher: Publisher, connection: Connection, reader: MilvusEngine, number: int) -> float:
-    """Return how long it takes from the commit until a search finds the new word."""
+    """Return the seconds from the commit until a search finds the new word."""
     path, word = f"folder/{37 * number}.md", f"edited{number}x"
     _store(database, {path: f"# Edited {number}\n\nThis has the word {word}."})
     started = time.perf_counter()

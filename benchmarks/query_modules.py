@@ -1,10 +1,10 @@
-"""Print the modules of gnod that run for one warm hybrid query: what somebody has to read who follows a query.
+"""Print the modules of gnod that run for one warm hybrid query, which a reader of that code path must read.
 
     python -m benchmarks.query_modules [--documents N] [--verbose]
 
-From some thousand documents on, the daemon searches with postings. Counted is what the event loop and the threads of
-readers run from the request to the reply, without the threads that work in the background. Needs a model in the cache
-of the tests.
+With some thousand documents or more, the daemon searches with postings. The count includes code that the event loop and
+the threads of readers run from the request to the reply, but no background threads. Needs a model in the cache of the
+tests.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def main() -> int:
 
 
 def _measured(model: Path, documents: int) -> dict[str, int]:
-    """Return how many functions of each module a query calls."""
+    """Return the number of functions of each module that a query calls."""
     config = f'version: "1.0"\nmodels:\n  embed: file:{model}\n'
     with throwaway(config) as daemon, tempfile.TemporaryDirectory() as folder:
         write_documents(Path(folder), documents)
@@ -69,7 +69,7 @@ def _traced(daemon: Throwaway, found: Path) -> dict[str, int]:
     process = subprocess.Popen(command, env=daemon.environment, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout
-        process.stdout.readline()  # it serves
+        process.stdout.readline()  # wait until the daemon serves
         for _ in range(3):
             daemon.call("search.query", query=QUERY)
         time.sleep(_QUIET_S)
@@ -89,7 +89,7 @@ def _traced(daemon: Throwaway, found: Path) -> dict[str, int]:
 
 
 def _serve(found: Path) -> int:
-    """Run the daemon. The first SIGUSR2 begins to count calls, the second writes the counts to a file."""
+    """Run the daemon. The first SIGUSR2 starts counting calls; the second writes the counts to a file."""
     calls: Counter[str] = Counter()
     counts = False
 

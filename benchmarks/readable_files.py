@@ -1,8 +1,8 @@
-"""Count which files of a folder become documents and why others do not, and the processor time that it takes.
+"""Count the files of a folder that become documents, and the reasons for others. Also prints the processor time.
 
     .venv/bin/python -m benchmarks.readable_files FOLDER [--show 20]
 
-One process converts and analyses the files as a worker does, without its sandbox. `--show` prints the beginning of some
+One process converts and analyses the files like a worker, without its sandbox. `--show` prints the beginning of some
 documents.
 """
 

@@ -1,4 +1,4 @@
-"""Any number of documents: sentences of real collections, recombined, so words keep their frequencies."""
+"""Make any number of documents from recombined sentences of real collections, so that words keep their frequencies."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ def write(folder: Path, count: int, seed: int = 1) -> None:
 
 
 def questions(count: int, seed: int = 2) -> list[str]:
-    """Return questions of the same collections."""
+    """Return questions from the same collections."""
     asked = [line["text"] for name in _COLLECTIONS for line in _lines(name, "queries.jsonl") if len(line["text"]) < 300]
     return random.Random(seed).sample(asked, count)
 
 
 def few_words(count: int, seed: int = 3) -> list[str]:
-    """Return queries of one to four words, which follow each other in some sentence."""
+    """Return queries of one to four successive words from a sentence."""
     rng = random.Random(seed)
     sentences = [
         words for each in rng.sample(all_sentences(), count) if len(words := re.findall(r"[A-Za-z]{3,}", each)) > 4

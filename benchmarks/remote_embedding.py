@@ -1,12 +1,12 @@
-"""Measure embedding over a local endpoint against what the server itself can do.
+"""Measure embedding over a local endpoint, compared with the capacity of the server. Prints figures.
 
     python -m benchmarks.remote_embedding MODEL.gguf [--documents N] [--rounds N]
 
-Starts llama-cpp-python's server (`pip install 'llama-cpp-python[server]'`) with MODEL.gguf, which needs a tokenizer of
-its own, such as multilingual-e5-small (preset `mini-multilingual`). In turns, gnod embeds the chunks of an index from
-its database and back into it, and a client that does nothing else posts the same texts, 32 at a time, over one
-connection. The speed of the machine varies by the minute, so compare only the ratios. The second one is of the server's
-processor time, which others on the machine disturb less.
+Starts llama-cpp-python's server (`pip install 'llama-cpp-python[server]'`) with MODEL.gguf, which must have its own
+tokenizer, such as multilingual-e5-small (preset `mini-multilingual`). Two clients alternate: gnod embeds the chunks of
+an index from its database and back into it; a bare client posts the same texts, 32 at a time, over one connection. The
+speed of the machine varies by the minute, so compare only the ratios. The second ratio uses the processor time of the
+server, which depends less on other load.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _document(number: int) -> CorpusDocument:
-    """Return a text of about 4,000 characters, unlike all others."""
+    """Return a unique text of about 4,000 characters."""
     sentences = [
         " ".join(_WORDS[(number * 7 + at * (3 + word % 5) + word) % len(_WORDS)] for word in range(12)).capitalize()
         + f" {number}-{at}."
@@ -111,7 +111,7 @@ def _cpu_s(process: psutil.Process) -> float:
 
 
 def _post(port: int, texts: Sequence[str]) -> float:
-    """Post all texts and read the answers; return the seconds."""
+    """Post all texts and read the responses; return the seconds."""
     connection = http.client.HTTPConnection("127.0.0.1", port)
     started = time.perf_counter()
     for first in range(0, len(texts), BATCH):

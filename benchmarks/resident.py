@@ -1,10 +1,10 @@
-"""Measure the memory of a daemon with very many documents, each with a vector. Prints figures.
+"""Measure the memory of a daemon with a large number of documents, each with a vector. Prints figures.
 
     .venv/bin/python -m benchmarks.resident MODELS [--documents N] [--folder FOLDER]
 
 MODELS is a cache folder with the models of the preset `mini` (`gnoctl models path`). The documents are recombined
-(`recombined.py`) and written into the index without files; their vectors are synthetic. Takes minutes: an index in
-FOLDER is made once and used again.
+(`recombined.py`) and written into the index without files; their vectors are synthetic. This takes minutes, so an index
+in FOLDER is reused.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def _measure(daemon: Throwaway) -> None:
 
 
 def _print(process: psutil.Process, when: str) -> None:
-    """Print what is resident. Vectors are in memory that the system counts as shared; files can be read again."""
+    """Print the resident memory. The system counts vectors as shared memory; pages of files can be read again."""
     lines = Path(f"/proc/{process.pid}/status").read_text().splitlines()
     kilobytes = {line.split()[0]: int(line.split()[1]) for line in lines if line.endswith("kB")}
     figures = {

@@ -1,4 +1,4 @@
-"""Measure search quality on the shared test collections, beside targets and the results of other libraries.
+"""Measure search quality on the shared test collections. Prints it with targets and the results of other libraries.
 
     python benchmarks/retrieval_quality.py [--mode keyword|vector|hybrid] [--model URI] [FOLDER] [NAME…]
 
@@ -24,7 +24,7 @@ from gnod.presets import PRESETS
 
 DEFAULT = Path(__file__).resolve().parents[2] / "shared" / "collections"
 
-# Targets for nDCG@10. For the mode vector: the result of sentence-transformers with the same weights, within 0.01.
+# Targets for nDCG@10. In the mode vector: at most 0.01 below sentence-transformers with the same weights.
 # xquad-qde-den has German questions and English pages, and is for the preset `mini-multilingual`.
 TARGETS = {
     "keyword": {
@@ -56,7 +56,7 @@ BASELINES = {
 
 
 def main(words: list[str]) -> int:
-    """Print one line per collection. The exit status is 2 when a target is missed or a collection is absent."""
+    """Print one line per collection. Return the exit status: 2 if a target is missed or a collection is absent."""
     options = _parser().parse_args(words)
     if not options.folder.is_dir():
         print(f"no test collections: the folder {options.folder} does not exist", file=sys.stderr)
@@ -86,7 +86,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _line(folder: Path, name: str, target: float, mode: str, models: EvaluationModels | None) -> bool:
-    """Print the line of one collection. Returns whether it reaches its target."""
+    """Print the line of a collection. Return whether it reaches its target."""
     if not folder.is_dir():
         print(f"{name:<16}  absent: {folder}")
         return False

@@ -1,4 +1,4 @@
-"""Questions about the folder samples/, and where each is answered. The daemon's tests and a benchmark ask them."""
+"""Questions about the folder samples/ with their answers, for the daemon's tests and a benchmark."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 
 class Asked(NamedTuple):
-    """`holds`: a part of the first quote; empty if the documents do not say. `line`: of the quote; None where the
-    format has no lines. `is_sure`: the confidence reaches the threshold; otherwise the right quote is marked."""
+    """`holds`: a part of the first quote; empty if the documents have no answer. `line`: the line of the quote; None if
+    the format has no lines. `is_sure`: the confidence reaches the threshold; otherwise the right quote is marked."""
 
     question: str
     path: str = ""
@@ -30,7 +30,7 @@ ANSWERED = (
     Asked("帰りの電車は何時", "travel/kyoto.md", 15, "十七時"),
 )
 
-# The documents do not say this.
+# The documents do not answer these.
 NOT_ANSWERED = (
     Asked("who is the mayor of the town"),
     Asked("what is the password of the wireless network"),

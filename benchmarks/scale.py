@@ -1,11 +1,11 @@
-"""Measure how everything grows with the number of documents. Prints figures, and draws docs/scale.svg.
+"""Measure how times and sizes grow with the number of documents. Prints figures, and draws docs/scale.svg.
 
     .venv/bin/python -m benchmarks.scale [--sizes 1000 10000 100000] [--models FOLDER] [--draw]
 
 Each size is one daemon with files of 1 kB. `--models`, a cache folder with the models of the preset `mini` (`gnoctl
 models path`), gives each chunk a synthetic vector (benchmarks.synthetic_vectors) after the keyword figures, and
-measures hybrid search, too. An exponent near 0 means that a figure does not depend on the number of documents, 1 that
-it grows with it.
+also measures hybrid search. An exponent near 0 means that a figure does not depend on the number of documents; near 1,
+it is proportional to it.
 """
 
 from __future__ import annotations
@@ -105,34 +105,34 @@ def _timed(daemon: Throwaway, kind: str, method: str, queries: Sequence[Mapping[
 
 
 def _save(daemon: Throwaway, folder: Path, number: int) -> float:
-    """Return the milliseconds from a written file to its keyword hit."""
+    """Return the milliseconds from the write of a file to its keyword hit."""
     word = f"marker{number}{time.time_ns():x}"
     (folder / f"saved-{number}.md").write_text(f"# Saved\n\n{word}\n")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     while not daemon.call("search.lexical", query=word)["hits"]:
-        if time.perf_counter() - begun > 30:
+        if time.perf_counter() - started > 30:
             raise TimeoutError(f"{word} was not found within 30 s")
-    return 1000 * (time.perf_counter() - begun)
+    return 1000 * (time.perf_counter() - started)
 
 
 def _restart(daemon: Throwaway) -> Figures:
-    """Start with all files unchanged."""
+    """Measure a start with unchanged files."""
     daemon.hang_up()
     daemon.gnoctl("daemon", "stop")
-    begun = time.perf_counter()
+    started = time.perf_counter()
     daemon.gnoctl("search", "boundary layer")
     answered = time.perf_counter()
     _wait_until_reconciled(daemon)
     return {
-        "start to first answer, ms": 1000 * (answered - begun),
-        "start to reconciled, ms": 1000 * (time.perf_counter() - begun),
+        "start to first answer, ms": 1000 * (answered - started),
+        "start to reconciled, ms": 1000 * (time.perf_counter() - started),
     }
 
 
 def _wait_until_reconciled(daemon: Throwaway) -> None:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     while daemon.call("search.lexical", query="boundary layer", limit=1)["freshness"]["pending"]:
-        if time.perf_counter() - begun > 300:
+        if time.perf_counter() - started > 300:
             raise TimeoutError("the folder was not compared with the index within 5 min")
         time.sleep(0.02)
 
@@ -148,7 +148,7 @@ def _resident(daemon: Throwaway) -> float:
 
 
 def _peak(daemon: Throwaway) -> float:
-    """Return the largest resident size so far; nan where the system does not tell."""
+    """Return the largest resident size so far; nan if the system does not report it."""
     status = Path(f"/proc/{_pid(daemon)}/status")
     lines = status.read_text().splitlines() if status.exists() else []
     return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmHWM:")), nan)
@@ -159,9 +159,9 @@ def _pid(daemon: Throwaway) -> int:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    begun = time.perf_counter()
+    started = time.perf_counter()
     work()
-    return time.perf_counter() - begun
+    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Draw figures against the number of documents, both axes logarithmic, as one SVG with a small plot for each figure."""
+"""Draw figures against the number of documents as one SVG, with a small log-log plot for each figure."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _plot(name: str, sizes: Sequence[int], values: Sequence[float]) -> str:
 
 
 def _short(size: int) -> str:
-    """Return a number of documents as a label that does not touch the next one.
+    """Return a short label for a number of documents.
 
     >>> _short(1_000), _short(1_000_000), _short(2_500)
     ('1k', '1M', '2.5k')

@@ -1,4 +1,4 @@
-"""Embed sentences and questions of five collections, for `benchmarks.nearest`. Takes minutes.
+"""Embed sentences and questions of five collections for `benchmarks.nearest`. Takes minutes.
 
     python -m benchmarks.sentence_vectors MODEL.gguf VECTORS.npz
 

@@ -1,9 +1,9 @@
-"""Measure searches of the daemon over its own and a shared collection, and with an engine that is away. Prints figures.
+"""Measure searches of the daemon over its own and a shared collection, and with an unreachable engine. Prints figures.
 
     .venv/bin/python -m benchmarks.shared_latency [--documents N] [--queries N]
 
-Both collections have the same real texts, with synthetic vectors, because embedding would take an hour; queries are
-embedded with MiniLM of the tests' cache. Milvus is milvus-lite, a process of its own on loopback.
+Both collections have the same real texts with synthetic vectors, because embedding would take an hour. Queries are
+embedded with MiniLM from the cache of the tests. The engine is milvus-lite, a separate process on loopback.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def _prepare(daemon: Throwaway, server: MilvusLite, model: Model, folder: Path) -> None:
-    """Store a vector for every chunk, and publish the collection, while the daemon is stopped; then attach it."""
+    """Store a vector for every chunk and publish the collection while the daemon is stopped; then attach it."""
     daemon.hang_up()
     daemon.gnoctl("daemon", "stop")
     database = Database(daemon.folder / "data" / "index-default.sqlite")
@@ -83,7 +83,7 @@ def _prepare(daemon: Throwaway, server: MilvusLite, model: Model, folder: Path) 
     daemon.gnoctl("daemon", "start")
     daemon.gnoctl("pause")
     daemon.gnoctl("collection", "attach", str(server.address("shared")), "--yes")
-    time.sleep(20)  # until the sample is there
+    time.sleep(20)  # until the sample is complete
 
 
 def _put(uri: str, hashes: Sequence[str], rows: Floats, connection: Connection) -> None:

@@ -1,10 +1,10 @@
-"""Compare searches over a published collection with those over the index that it comes from. Prints figures.
+"""Compare searches over a published collection with searches over the index of its publisher. Prints figures.
 
     .venv/bin/python -m benchmarks.shared_quality [--model GGUF] [--documents N] NAME…
 
-NAME is a test collection of ../shared/collections. Milvus is milvus-lite, a process of its own on loopback. The reader
-has no documents of its own. Without --model, keyword search alone. With --documents, only so many documents beside the
-judged ones are indexed: embedding takes a tenth of a second each.
+NAME is a test collection of ../shared/collections. The engine is milvus-lite, a separate process on loopback. The
+searching daemon has no documents of its own. Without --model, only keyword search is compared. --documents limits the
+documents besides the judged ones, because embedding takes a tenth of a second for each.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _models(gguf: Path | None, folder: Path) -> Iterator[EvaluationModels | None
 
 
 def _part(dataset: Dataset, most: int | None) -> Dataset:
-    """Keep the judged documents and the first others."""
+    """Keep the judged documents and the first `most` others."""
     if most is None:
         return dataset
     judged = {id_ for found in dataset.qrels.values() for id_ in found}

@@ -1,11 +1,11 @@
-"""Measure what a shared collection takes in Milvus, and compute what larger ones take. Prints figures.
+"""Measure the size of a shared collection in Milvus, and compute the size of larger ones. Prints figures.
 
     .venv/bin/python -m benchmarks.shared_sizing [--sizes 1000 5000 20000]
 
-Documents of about 1 kB of real sentences, one chunk and two or three pieces each; synthetic vectors of 384 dimensions.
-They are stored in `milvus-lite`, by the code that publishes. It says how large rows are, and what an update writes. It
-does not say how fast a cluster is: its sparse index is a loop in Python, and its segments are small. The memory of a
-cluster is computed with the formulas that Milvus documents (docs/shared.md).
+The documents have about 1 kB of real sentences, one chunk, and two or three pieces with synthetic vectors of 384
+dimensions. The publishing code stores them in `milvus-lite`. This shows the size of rows and the cost of an update, but
+not the speed of a cluster: the sparse index of `milvus-lite` is a loop in Python, and its segments are small. The
+memory of a cluster is computed with the formulas in Milvus' documentation (docs/shared.md).
 """
 
 from __future__ import annotations
@@ -64,14 +64,14 @@ _EVERYTHING = Restriction()
 _FILTERED = Restriction(languages=("en",), since=1.7e9)
 
 _FLOAT = 4
-_POSTING = 8  # a number and a float, as sparse vectors are sent and stored
-_LINKS = 64  # of a vector in HNSW with M 32
-_DISKANN = 0.25  # of the raw vectors: codes, and the cache of the graph
-_OF_A_ROW = 16  # Milvus' own: a timestamp and a number
+_POSTING = 8  # bytes: a number and a float, as sent and stored in sparse vectors
+_LINKS = 64  # links of a vector in HNSW with M 32
+_DISKANN = 0.25  # share of the raw vectors: codes, and the cache of the graph
+_OF_A_ROW = 16  # bytes that Milvus adds: a timestamp and a number
 
 
 class Shape(NamedTuple):
-    """What the average document consists of."""
+    """The average document."""
 
     characters: float
     terms: float
@@ -123,7 +123,7 @@ def _header(documents: int) -> CollectionHeader:
 
 
 class Source:
-    """Documents as a publisher makes them."""
+    """Makes documents like a publisher."""
 
     def __init__(self, count: int) -> None:
         self._folder = tempfile.TemporaryDirectory()
@@ -140,7 +140,8 @@ class Source:
         )
 
     def query(self, question: str) -> dict[int, float]:
-        """Return the weights of a question's words. As in keyword search, those that hardly count are left out."""
+        """Return the weights of the words of a question. Words with a very small weight are left out, as in keyword
+        search."""
         ids = counts_of(terms_of("en", "", "", question, "text/markdown")).ids.tolist()
         weights = {id_: idf(self._known, min(self.frequencies[id_], self._known)) for id_ in ids}
         return {id_: weight for id_, weight in weights.items() if weight >= _NEGLIGIBLE * max(weights.values())}
@@ -195,7 +196,7 @@ def _sha(text: str) -> str:
 
 
 class Server:
-    """A `milvus-lite` in a process of its own, with a shared collection."""
+    """A `milvus-lite` in a separate process, with a shared collection."""
 
     def __init__(self, folder: Path, process: subprocess.Popen[bytes], port: int) -> None:
         from pymilvus import MilvusClient
@@ -203,7 +204,7 @@ class Server:
         self._folder = folder
         self._process = psutil.Process(process.pid)
         self.engine = MilvusEngine(connect_to(parse(f"milvus://127.0.0.1:{port}/bench/sizing"), timeout_s=120))
-        # milvus-lite hangs up on a client that asks every 10 s, the default, whether a long request goes on.
+        # milvus-lite closes the connection of a client that sends keep-alive pings every 10 s, the default.
         self._open = partial(
             MilvusClient, f"http://127.0.0.1:{port}", db_name="bench", grpc_options={"grpc.keepalive_time_ms": 600_000}
         )
@@ -222,13 +223,13 @@ class Server:
             client.load_collection(kind)
 
     def row(self, kind: str) -> dict[str, float]:
-        """Return the average bytes of the fields of a row that Milvus loads: all but vectors."""
+        """Return the average bytes of the fields of a row that Milvus loads: all fields except vectors."""
         rows = self._opened().query(kind, filter="", output_fields=["*"], limit=_SAMPLE)
         names = [name for name in rows[0] if name not in ("terms", "vector")]
         return {name: mean(_bytes(row[name]) for row in rows) for name in names} | {"own": _OF_A_ROW}
 
     def disk(self, kind: str) -> int:
-        """Return the bytes of one collection of Milvus: rows and indexes, without the log."""
+        """Return the bytes of a Milvus collection: rows and indexes, without the log."""
         folders = [path for path in self._folder.rglob(kind) if path.is_dir()]
         files = (file for folder in folders for file in folder.rglob("*") if file.is_file())
         return sum(file.stat().st_size for file in files if "wal" not in file.parts)
@@ -241,7 +242,7 @@ class Server:
         return float(times.user + times.system)
 
     def _opened(self) -> Any:
-        """The database exists only when something was published."""
+        """Open the database, which exists only after something was published."""
         if self._client is None:
             self._client = self._open()
         return self._client
@@ -282,8 +283,8 @@ def _await(port: int) -> None:
 
 
 def _grown(server: Server, source: Source, size: int) -> dict[str, float]:
-    """Store documents until there are `size`. Return the bytes on disk for each, the memory in all, and the processor
-    time of searches."""
+    """Store documents up to `size`. Return the bytes on disk per document, the total memory, and the processor time of
+    searches."""
     worked, first, took = server.cpu(), server.stored, 0.0
     for low in range(first, size, _BLOCK):
         block = [source.document(number) for number in range(low, min(low + _BLOCK, size))]
@@ -300,7 +301,7 @@ def _grown(server: Server, source: Source, size: int) -> dict[str, float]:
 
 
 def _searched(server: Server, name: str, find: Callable[[int], object]) -> float:
-    """Search with each query, print how long it took, and return the processor time of one search in ms."""
+    """Search with each query and print the times. Return the processor time of one search in ms."""
     find(0)
     worked = server.cpu()
     took = [_timed(find, number) * 1000 for number in range(QUERIES)]
@@ -335,7 +336,7 @@ def _timed(work: Callable[[int], object], number: int) -> float:
 
 
 def _updates(server: Server, source: Source) -> float:
-    """Store changed documents one by one. Return the processor time of one in ms."""
+    """Store changed documents one by one. Return the processor time per document in ms."""
     worked, took = server.cpu(), []
     for number in range(UPDATES):
         document = source.document(number, edit=f"\n\nEdited with {server.stored} documents.\n")
@@ -354,7 +355,7 @@ def _row(name: str, took: list[float], cost: float) -> None:
 
 
 def _fit(what: str, unit: str, sizes: Sequence[int], values: Sequence[float]) -> None:
-    """Print a straight line through the values."""
+    """Fit a straight line to the values and print it."""
     slope, start = np.polyfit(sizes, values, 1) if len(sizes) > 1 else (np.nan, np.nan)
     print(f"{what:46} {start:,.1f} {unit} + {slope:,.4f} for each document")
 
@@ -364,7 +365,7 @@ def _line(what: str, sizes: Sequence[int], values: Sequence[float]) -> None:
 
 
 def _cluster(shape: Shape, loaded: dict[str, dict[str, float]]) -> None:
-    """Print what Milvus' formulas give for one replica, in GB, with one chunk of this shape for each document."""
+    """Print the sizes of one replica from Milvus' formulas, in GB, with one chunk of this shape for each document."""
     raw = DIMENSIONS * _FLOAT
     of_vector = {
         "HNSW": raw + _LINKS * _FLOAT,

@@ -1,10 +1,10 @@
-"""Measure the start of the daemon until its first answer, empty and with an index.
+"""Measure the start of the daemon until its first answer, empty and with an index. Prints figures.
 
     .venv/bin/python -m benchmarks.start [--data FOLDER] [--times 5]
 
-Starts `gnod` as a process of its own, connects as soon as it listens, and searches once. FOLDER has the folders `data`
-and `config` of an index. Prints the wall time and the processor time of the process until the answer, and what of it
-are its imports: on a busy machine, the processor time counts.
+Starts `gnod` as a process, connects as soon as it listens, and searches once. FOLDER has the folders `data` and
+`config` of an index. Prints the wall time and the processor time of the process until the answer, and the processor
+time of its imports. On a busy machine, only the processor time is meaningful.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _IMPORTS = "import time, gnod.__main__, gnod.daemon.composition; print(time.proc
 
 
 def started(daemon: Throwaway) -> tuple[float, float]:
-    """Return the seconds, and the processor seconds, until a search was answered."""
+    """Return the wall time and the processor time in seconds until a search was answered."""
     began = time.perf_counter()
     process = subprocess.Popen(
         [sys.executable, "-P", "-m", "gnod"], env=daemon.environment, stdout=subprocess.DEVNULL, cwd="/"

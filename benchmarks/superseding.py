@@ -1,11 +1,11 @@
-"""Measure proposals to supersede memories, and what superseding changes. Prints figures.
+"""Measure proposals to supersede memories, and the effect of superseding. Prints figures.
 
     .venv/bin/python -m benchmarks.superseding MODEL.gguf [--half development|figure]
 
-Reads the pairs in `benchmarks/memory_pairs`: updates, and pairs that say nothing about each other. Odd lines are for
-development, even lines for the figure. A real daemon stores them; MODEL.gguf is its embedding model, without a
-reranker. The updates of a language are in one namespace and its unrelated pairs in another, so that any of them can be
-proposed. The pairs of the languages are partly translations, which nobody keeps beside each other.
+Reads the pairs in `benchmarks/memory_pairs`: updates and unrelated pairs. Odd lines are for development, even lines for
+the figure. A real daemon stores them; MODEL.gguf is its embedding model, without a reranker. The updates of a language
+are in one namespace and its unrelated pairs in another, so that any of them can be proposed. Languages have separate
+namespaces because some of their pairs are translations of each other.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _updates(daemon: Throwaway, chosen: Sequence[Pair]) -> None:
         new = _store(daemon, each.newer, f"updates {each.language}", supersedes=[old])["id"]
         (record,) = daemon.call("memory.retrieve", ids=[old])["memories"]
         marked += record["type"] == "fact_done" and record["superseded_by"] == new
-        # The older text is the hardest query: it has all words of the older memory.
+        # The older text is the hardest query, because it has all words of the older memory.
         for query in (each.older, _shared(each)):
             results = [hit["id"] for hit in daemon.call("memory.search", query=query)["results"]]
             searches += 1
@@ -95,7 +95,7 @@ def _store(daemon: Throwaway, text: str, namespace: str, **more: object) -> Any:
 
 
 def _shared(pair: Pair) -> str:
-    """Return the words that both texts have: what somebody asks who knows no value."""
+    """Return the words that both texts have, as a query of somebody who does not know the value."""
     newer = set(pair.newer.split())
     return " ".join(word for word in pair.older.split() if word in newer) or pair.older
 

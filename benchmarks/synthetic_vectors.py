@@ -1,4 +1,4 @@
-"""Give every chunk of a benchmark's index a vector without embedding it, which would take hours."""
+"""Store a synthetic vector for each chunk of a benchmark's index, because embedding would take hours."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ _BLOCK = 10_000
 
 
 def configure(daemon: Throwaway, models: Path, **roles: str) -> None:
-    """Restart the daemon with the preset `mini` and other models, and without embedding. `models` is a cache folder
-    with them."""
+    """Restart the daemon without embedding, with the preset `mini` and other models. `models` is a cache folder with
+    the models."""
     daemon.gnoctl("pause")
     stop(daemon)
     cache = daemon.folder / "cache"
@@ -33,7 +33,7 @@ def configure(daemon: Throwaway, models: Path, **roles: str) -> None:
 
 
 def embed(daemon: Throwaway, collection: str) -> int:
-    """Store a vector for every chunk of a collection while the daemon is stopped. Returns the number of chunks."""
+    """Store a vector for each chunk of a collection while the daemon is stopped. Return the number of chunks."""
     stop(daemon)
     database = Database(daemon.folder / "data" / "index-default.sqlite")
     count = store(database, collection)
@@ -64,7 +64,7 @@ def store(database: Database, collection: str) -> int:
 
 
 def maker(seed: int) -> Maker:
-    """Return what makes vectors: mixtures of the sentences in GNOD_VECTORS, or of the same shape."""
+    """Return a maker of vectors: mixtures of the sentences in GNOD_VECTORS, or synthetic vectors of the same shape."""
     return of_sentences(seed) if "GNOD_VECTORS" in os.environ else like_real(seed)
 
 

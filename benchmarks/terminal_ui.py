@@ -1,9 +1,9 @@
-"""Measure `gnoctl ui`: its start, keystroke to painted results, a saved file, a list of 1,000 hits. Prints figures.
+"""Measure `gnoctl ui`: start, keystroke to painted results, a saved file, a list of 1,000 hits. Prints figures.
 
     .venv/bin/python -m benchmarks.terminal_ui [start] [typing] [saving] [scrolling]
 
-The UI runs in a pseudo-terminal of its own process, as a person's does. A figure is the time from the bytes of a key to
-the bytes of the screen. Beside the start stands the time of a bare Python in the same run.
+The UI runs in a separate process with a pseudo-terminal, as for a user. A figure is the time from the bytes of a key to
+the bytes of the screen. The start is printed with the time of a bare Python start in the same run.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LIMIT_S = 30.0
 
 
 class Screen:
-    """`gnoctl ui` in a terminal of its own. A context manager."""
+    """`gnoctl ui` in a pseudo-terminal. A context manager."""
 
     def __init__(self, daemon: Throwaway, *words: str) -> None:
         self._ours, theirs = pty.openpty()
@@ -58,14 +58,14 @@ class Screen:
         os.write(self._ours, keys.encode())
 
     def read_until(self, words: bytes) -> float:
-        """Read until the words are drawn; return the seconds."""
+        """Read output until it contains the words; return the seconds."""
         started, written = time.perf_counter(), b""
         while words not in written:
             written += self._read(_LIMIT_S)
         return time.perf_counter() - started
 
     def settle(self) -> None:
-        """Read what is still drawn."""
+        """Read the remaining output."""
         while self._read(0.4):
             pass
 
@@ -75,7 +75,7 @@ class Screen:
 
 
 def start(daemon: Throwaway) -> None:
-    """From the command to the first paint; keys that are typed before are not lost."""
+    """Measure from the command to the first paint. Keys that were typed earlier are not lost."""
     took, bare = [], []
     for _ in range(15):
         began = time.perf_counter()
@@ -90,7 +90,7 @@ def start(daemon: Throwaway) -> None:
 
 
 def typing(daemon: Throwaway) -> None:
-    """From a key to the line that counts its results: drawn in the same update as the results."""
+    """Measure from a key to the line with the number of its results, which the same update draws."""
     took = []
     with Screen(daemon, "--mode", "keyword") as screen:
         used = psutil.Process(screen.process.pid).cpu_times
@@ -114,7 +114,7 @@ def typing(daemon: Throwaway) -> None:
 
 
 def saving(daemon: Throwaway) -> None:
-    """From a saved file to its line in an open list."""
+    """Measure from a saved file to its line in an open list."""
     with tempfile.TemporaryDirectory() as folder:
         daemon.add(Path(folder), "saved")
         took = []
@@ -128,7 +128,7 @@ def saving(daemon: Throwaway) -> None:
 
 
 def scrolling(daemon: Throwaway) -> None:
-    """Page down through the hits of a common word to the last of 1,000."""
+    """Measure paging down through the hits of a common word to the last of 1,000."""
     took = []
     with Screen(daemon, "--mode", "keyword", "number") as screen:
         screen.settle()

@@ -1,4 +1,4 @@
-"""A daemon in temporary folders, for benchmarks. Stops what it started."""
+"""Run a daemon in temporary folders for benchmarks. It stops with the context."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Throwaway:
             self._socket = None
 
     def wait_for_postings(self, *, merged: bool = True) -> None:
-        """Wait until the postings have all documents, so that searches are measured and not their building; and until
+        """Wait until the postings have all documents, so that building them does not disturb the searches, and until
         their segments are merged."""
         while True:
             status = self.call("index.status")
@@ -79,7 +79,7 @@ class Throwaway:
             time.sleep(0.5)
 
     def wait_for_vectors(self, minutes: float = 30) -> str:
-        """Wait until all chunks have vectors, but no longer than this. Returns how many have."""
+        """Wait until all chunks have vectors, at most this long. Return a report of their number."""
         until = time.monotonic() + 60 * minutes
         while True:
             each = self.call("index.status")["collections"]
@@ -92,7 +92,7 @@ class Throwaway:
             time.sleep(1)
 
     def processor_s(self) -> dict[str, float]:
-        """Return the processor time of the daemon and of its children so far, by kind."""
+        """Return the processor time so far of the daemon and its children, by kind."""
         daemon = psutil.Process(self.call("daemon.status")["pid"])
         spent: dict[str, float] = {}
         for process in (daemon, *daemon.children()):
@@ -103,7 +103,7 @@ class Throwaway:
         return spent
 
     def add(self, folder: Path, name: str) -> float:
-        """Add a collection and wait until it is searchable. Returns the seconds."""
+        """Add a collection and wait until it is searchable. Return the seconds."""
         started = time.monotonic()
         self.call("collection.add", path=str(folder), name=name)
         self.call("index.sync", collections=[name])
@@ -112,7 +112,7 @@ class Throwaway:
 
 @contextmanager
 def throwaway(config: str | None = None) -> Iterator[Throwaway]:
-    """`config`: the text of index.yml."""
+    """Yield a running daemon. `config`: the text of index.yml."""
     folder = Path(tempfile.mkdtemp(prefix="gnod-bench-", dir="/tmp"))
     daemon = Throwaway(folder)
     if config is not None:
@@ -145,7 +145,7 @@ def real_texts(limit: int) -> Iterator[tuple[str, str]]:
         for name in names:
             for line in (SHARED / "collections" / name / "corpus.jsonl").open():
                 document = json.loads(line)
-                # The number makes repeated texts differ, so that documents do not share content.
+                # The number makes repeated texts different, so that documents do not share content.
                 yield document["title"], f"{document['text']}\n\nNumber {made}.\n"
                 made += 1
                 if made >= limit:
@@ -161,7 +161,7 @@ def write_documents(folder: Path, count: int) -> None:
 
 
 def cached_model(name: str = "minilm") -> Path | None:
-    """Return a model of the tests' cache, if one is there."""
+    """Return a model from the cache of the tests; None if there is none."""
     cache = Path(os.environ.get("GNOD_TEST_MODELS") or Path.home() / ".cache" / "gnod-tests")
     found = list(cache.glob(f"{name}-*/model.onnx")) or list(cache.glob(f"{name}-*.gguf"))
     return max(found, key=lambda path: path.stat().st_mtime, default=None)

@@ -1,8 +1,8 @@
-"""Measure how long made-up transcripts of agents take to index, and how soon an added message is found. Prints figures.
+"""Measure indexing synthetic transcripts of agents, and the time until a new message is found. Prints figures.
 
     .venv/bin/python -m benchmarks.transcripts [--mb 200] [--files 1]
 
-They have the form of Claude Code's. As in real sessions, 80 % of the bytes are answers of tools, of which only the
+The transcripts have the format of Claude Code. As in real sessions, 80 % of the bytes are output of tools; only its
 beginnings are indexed.
 """
 
@@ -31,7 +31,7 @@ def said(text: str, role: str = "user", minute: int = 0, place: str = "/work/har
 
 
 def answered(text: str, minute: int = 0, place: str = "/work/harbour") -> bytes:
-    """Return the line of what a tool answered."""
+    """Return the line of a tool's output."""
     return _line("user", [{"type": "tool_result", "tool_use_id": "t1", "content": text}], minute, place)
 
 
@@ -49,7 +49,7 @@ def _line(role: str, content: object, minute: int, place: str) -> bytes:
 
 
 def _lines(chance: random.Random, size: int) -> Iterator[bytes]:
-    """Yield a question, an answer and what a tool answered, again and again."""
+    """Yield questions, answers and tool outputs in turn."""
     words = (REPOSITORY / "docs" / "how-search-works.md").read_text().split()
     minute = written = 0
     while written < size:
@@ -61,13 +61,13 @@ def _lines(chance: random.Random, size: int) -> Iterator[bytes]:
 
 
 def _found_s(daemon: Throwaway, path: Path, word: str, *, fresh: bool) -> float:
-    """Add a message with the word. Return the seconds until it is found."""
+    """Add a message with the word; return the seconds until a search finds it."""
     with path.open("ab") as file:
         file.write(said(f"The {word} is here."))
-    begun = time.monotonic()
+    started = time.monotonic()
     while not daemon.call("search.lexical", query=word, fresh=fresh, exact=True)["hits"]:
         time.sleep(0.005)
-    return time.monotonic() - begun
+    return time.monotonic() - started
 
 
 def main() -> None:

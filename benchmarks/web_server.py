@@ -24,7 +24,7 @@ ROUNDS = 20
 
 
 class Site:
-    """A signed-in browser's connection to the server."""
+    """The connection of a signed-in browser to the server."""
 
     def __init__(self, daemon: Throwaway) -> None:
         started = time.perf_counter()
@@ -123,7 +123,7 @@ def saved(site: Site, folder: Path, number: int) -> None:
 
 @contextlib.contextmanager
 def events(site: Site) -> Iterator[Any]:
-    """Yield the lines of the stream, from the present state on."""
+    """Yield the lines of the event stream from now on."""
     connection = site.connected()
     connection.request("GET", "/api/events", headers={"Cookie": site.cookie})
     stream = connection.getresponse()

@@ -1,9 +1,9 @@
-"""Measure hybrid search while documents are embedded, against the same searches while embedding is paused.
+"""Measure hybrid search during embedding, compared with the same searches while embedding is paused. Prints figures.
 
     python -m benchmarks.while_embedding [--gap SECONDS] [--rounds N]
 
 Needs MiniLM in the cache of the tests. The rounds alternate, because other work slows a shared machine down: compare
-only their ratio. Also prints how many texts are embedded per second beside searches, and without any.
+only their ratio. Also prints how many texts are embedded per second with and without searches.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _embedded_per_s(daemon: Throwaway, meanwhile: Callable[[], object]) -> float
 
 
 def _embedded(daemon: Throwaway) -> int:
-    """Return how many texts have a vector: chunks, and beginnings of documents."""
+    """Return the number of texts with a vector: chunks and beginnings of documents."""
     (docs,) = daemon.call("index.status")["collections"]
     return int(docs["embedded"] + docs["in_brief"])
 

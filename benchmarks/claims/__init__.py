@@ -1,1 +1,1 @@
-"""Claims with what documents say of them, checked through the daemon."""
+"""Checks claims with a known stance of the documents through the daemon."""

@@ -1,10 +1,10 @@
-"""Check claims through the daemon, as `gnoctl ask --verify` does; print precision and recall of each stance.
+"""Check claims through the daemon, like `gnoctl ask --verify`. Prints precision and recall of each stance.
 
 .venv/bin/python -m benchmarks.claims [--perturbed NAME… [--seed N]] [--verbose]
 
-Without --perturbed: the claims in `claims.tsv`, which were written by hand. With it: sentences of these documents, as
-they are and changed; a fifth of the documents are not indexed, and their sentences are absent. Needs MiniLM in the
-cache of the tests. Each collection has an index of its own.
+Without --perturbed, it checks the claims in `claims.tsv`, which were written by hand. With --perturbed, it checks
+unchanged and changed sentences of these documents; a fifth of the documents are not indexed, so that their sentences
+are absent. Needs MiniLM in the cache of the tests. Each collection has its own index.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from benchmarks.throwaway import cached_model, require_shared, throwaway
 
 _STANCES = ("supported", "contradicted", "not_found")
 Outcomes = Counter[tuple[str, str]]
-"""How often a claim that has one stance got another."""
+"""Counts of pairs: the stance of a claim, and the stance that the daemon found."""
 
 
 def main() -> None:
@@ -62,7 +62,7 @@ def _measured(name: str, texts: dict[str, str], claims: list[Claim], verbose: bo
 
 
 def _checked(texts: dict[str, str], claims: list[Claim]) -> Iterable[tuple[str, str]]:
-    """Yield for each claim the stance that the daemon finds, and its sentence."""
+    """Yield the stance that the daemon finds for each claim, with its sentence."""
     model = cached_model() or sys.exit("this benchmark needs MiniLM in the cache of the tests: run `make test` first")
     config = f'models:\n  preset: none\n  embed: "file:{model}"\n'
     with throwaway(config) as daemon, tempfile.TemporaryDirectory(dir="/tmp") as folder:
@@ -71,7 +71,7 @@ def _checked(texts: dict[str, str], claims: list[Claim]) -> Iterable[tuple[str, 
         daemon.wait_for_vectors()
         for claim in claims:
             parts = daemon.call("ask.verify", text=claim.text)["claims"]
-            # A text of several sentences is as good as the worst of them.
+            # The stance of a text is the worst stance of its sentences.
             found = [each["stance"] for each in parts] or ["not_found"]
             yield (
                 next(each for each in ("contradicted", "not_found", "supported") if each in found),

@@ -1,4 +1,4 @@
-"""The documents that the claims are about, and claims made of their sentences by fixed changes."""
+"""Reads the documents that the claims are about, and makes claims from their sentences with fixed changes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Claim(NamedTuple):
 
 
 def texts_of(name: str) -> dict[str, str]:
-    """Return Markdown by its path: of a folder, or of a collection in BEIR layout."""
+    """Return the Markdown of a folder, or of a collection in BEIR layout, by path."""
     if folder := _FOLDERS.get(name):
         paths = [path for path in sorted(folder.rglob("*")) if path.suffix in (".md", ".rst")]
         small = (path for path in paths if path.stat().st_size < _MAX_BYTES)
@@ -49,13 +49,13 @@ def texts_of(name: str) -> dict[str, str]:
 
 
 def halves(texts: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the documents to index, and a fifth to leave out, whose sentences are absent."""
+    """Return the documents to index, and the fifth of them that is left out so that its sentences are absent."""
     out = {path for path in texts if int(hashlib.sha256(path.encode()).hexdigest(), 16) % 5 == 0}
     return {path: texts[path] for path in texts if path not in out}, {path: texts[path] for path in sorted(out)}
 
 
 def perturbed(indexed: dict[str, str], left_out: dict[str, str], seed: int) -> list[Claim]:
-    """Return sentences as they are or shortened, with another figure or a negation, and of documents left out."""
+    """Return claims: unchanged, shortened, with another number, negated, and from documents that are left out."""
     chance = random.Random(seed)
     known, absent = _sentences(indexed), _sentences(left_out)
 

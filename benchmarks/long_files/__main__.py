@@ -5,8 +5,8 @@
 
 `questions.tsv` has three sources: the standard library of this Python, a folder of documentation (--docs) and a folder
 of PDF, EPUB, Word, HTML and long text (--formats). A source without its folder is left out. Half of the questions are
-for choosing how the search ranks (dev), half for checking the choice (test). The model embeds ten texts per second:
-all three sources have tens of thousands. --check-only reads the files and starts no daemon.
+for tuning the ranking (dev), half for checking it (test). The model embeds ten texts per second; the three sources have
+tens of thousands. --check-only reads the files and does not start a daemon.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from benchmarks.throwaway import Throwaway, cached_model, throwaway
 from gnod.errors import EXIT_RUNTIME, EXIT_VALIDATION
 
 LIMIT = 20
-REPLY_S = 8 * 3600  # the longest wait for a reply; embedding all chunks is one
+REPLY_S = 8 * 3600  # the longest wait for a reply; one request embeds all chunks
 
-# What to index of each source. The formats leave out an archive and a table that contain other files of the folder.
+# The settings of each source. `formats` excludes an archive and a table that contain other files of the folder.
 _COLLECTIONS: Mapping[str, Mapping[str, object]] = {
     "stdlib": {
         "pattern": "**/*.py",
@@ -38,12 +38,12 @@ _COLLECTIONS: Mapping[str, Mapping[str, object]] = {
     "formats": {"exclude": ["test_files.zip", "2-results.csv"]},
 }
 
-# The rank of the right file by question id, from 1; None: not among the first LIMIT.
+# The rank of the right file by question id, from 1; None if it is not among the first LIMIT.
 Ranks = Mapping[str, int | None]
 
 
 def main(words: Sequence[str]) -> int:
-    """Print the figures. The exit status is 2 if a question had to be left out."""
+    """Print the figures. Return the exit status: 2 if a question was left out."""
     options = _parser().parse_args(words)
     folders = {"stdlib": Path(sysconfig.get_paths()["stdlib"]), "docs": options.docs, "formats": options.formats}
     roots: dict[str, Path] = {name: folder.resolve() for name, folder in folders.items() if folder}
@@ -53,9 +53,9 @@ def main(words: Sequence[str]) -> int:
         elif not roots[name].is_dir():
             print(f"{name}: the folder {roots[name]} does not exist", file=sys.stderr)
             return EXIT_VALIDATION
-    wanted = [each for each in read() if each.source in roots and options.split in ("all", each.split)]
-    asked = _checked(wanted, roots)
-    status = 0 if len(asked) == len(wanted) else EXIT_RUNTIME
+    selected = [each for each in read() if each.source in roots and options.split in ("all", each.split)]
+    asked = _checked(selected, roots)
+    status = 0 if len(asked) == len(selected) else EXIT_RUNTIME
     if options.check_only:
         return status
     model = cached_model() if options.model == "mini" else None
@@ -78,7 +78,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _checked(questions: Iterable[Question], roots: Mapping[str, Path]) -> list[Question]:
-    """Return the questions whose file holds the passage. Prints why the others are left out."""
+    """Return the questions whose file contains the passage. Print the reason for leaving out others."""
     kept: list[Question] = []
     counts: dict[str, list[int]] = {}
     for question in questions:
@@ -114,7 +114,7 @@ def _measure(questions: Sequence[Question], roots: Mapping[str, Path], model: Pa
 
 
 def _index(daemon: Throwaway, roots: Mapping[str, Path], model: Path | None) -> None:
-    """Make each source a collection that keyword search finds. Prints the seconds."""
+    """Add each source as a collection and wait until keyword search finds it. Print the seconds."""
     daemon.call("index.init")
     config = {
         "models": {"embed": f"file:{model}" if model else "none"},
@@ -129,7 +129,7 @@ def _index(daemon: Throwaway, roots: Mapping[str, Path], model: Path | None) -> 
 
 
 def _embed(daemon: Throwaway) -> None:
-    """Return when all chunks have vectors. Prints the seconds, and ends the program if the work is blocked."""
+    """Wait until all chunks have vectors. Print the seconds, or end the program if embedding is blocked."""
     started = time.monotonic()
     state = daemon.call("index.embed")
     if state["pending"]:
@@ -149,7 +149,7 @@ def _ranks(daemon: Throwaway, questions: Iterable[Question], method: str, **para
 
 
 def _figures(ranks: Ranks, questions: Sequence[Question]) -> str:
-    """Return RR@10 and Success@1. A question has one right file, so its reciprocal rank is that of this file."""
+    """Return RR@10 and Success@1. Each question has one right file, so RR is the reciprocal rank of this file."""
     found = [ranks[each.id] or LIMIT for each in questions]
     return f"{fmean(1 / rank if rank <= 10 else 0.0 for rank in found):16.4f}{fmean(r == 1 for r in found):11.4f}"
 

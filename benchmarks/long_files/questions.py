@@ -1,4 +1,4 @@
-"""The questions, and the check that a file still holds the passage that answers. Knows nothing of the daemon."""
+"""Reads the questions and checks that a file still contains the answering passage. Must not depend on the daemon."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _MAX_CHARACTERS = 5_000_000
 
 
 class Question(NamedTuple):
-    """A row of the table. `file` is relative to the folder of its source; `quote` begins the passage that answers."""
+    """A row of the table. `file` is relative to the folder of its source; `quote`: the beginning of the answering
+    passage."""
 
     id: str
     split: str
@@ -28,13 +29,13 @@ class Question(NamedTuple):
 
 
 def read() -> list[Question]:
-    """Return all questions, in the order of the table."""
+    """Return all questions in the order of the table."""
     lines = _TABLE.read_text(encoding="utf-8").splitlines()[1:]
     return [Question(*line.split("\t")) for line in lines]
 
 
 def problem(question: Question, root: Path) -> str | None:
-    """Say why this question cannot be asked over the folder `root`; None if it can."""
+    """Return why this question cannot be asked over the folder `root`; None if it can."""
     try:
         text = _without_spaces(root / question.file)
     except OSError as error:
@@ -46,5 +47,5 @@ def problem(question: Question, root: Path) -> str | None:
 
 @cache
 def _without_spaces(path: Path) -> str:
-    """Return a file's text after conversion. White space is left out, because a PDF does not store it reliably."""
+    """Return the converted text of a file without white space, because a PDF does not store it reliably."""
     return "".join(convert(path.read_bytes(), path.name, max_characters=_MAX_CHARACTERS).markdown.split())

@@ -1,1 +1,1 @@
-"""Known passages in long files: does a hit show the right one?"""
+"""Measures whether hits in long files show the right passage."""

@@ -2,9 +2,9 @@
 
     .venv/bin/python -m benchmarks.right_lines [--seed 41] [--modes keyword,hybrid] [--show]
 
-Each of the 296 known passages (passages.py says how they are chosen) is searched in its own file through the daemon, so
-which file comes first does not matter. A hit is right if its lines hold the passage, and its snippet the quoted or rare
-words; of a paraphrase, three words of the sentence in a row.
+Each of the 296 known passages (passages.py describes their choice) is searched through the daemon in its own file, so
+that the rank of files does not matter. A hit is right if its lines contain the passage, and its snippet contains the
+quoted or rare words. For a paraphrase, the snippet must contain three successive words of the sentence.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _METHODS: Mapping[str, tuple[str, Mapping[str, object]]] = {
     "keyword": ("search.lexical", {}),
     "hybrid": ("search.query", {"expand": False, "rerank": False}),
 }
-# How many passages of each kind of file are asked for in each way; the code has fewer sentences.
+# The number of passages for each kind of file and each way of asking; the code has fewer sentences.
 _COUNTS: Mapping[str, Mapping[Way, int]] = {
     "log": {"phrase": 30, "rare": 30},
     "table": {"phrase": 20, "rare": 30},
@@ -40,7 +40,7 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 class LongFile(NamedTuple):
-    """`lines`: where each line of `text` begins."""
+    """`lines`: the offset of each line of `text`."""
 
     kind: str
     path: str
@@ -52,7 +52,7 @@ class LongFile(NamedTuple):
         return source_line(self.line_map, bisect_right(self.lines, place))
 
     def holds(self, hit: Mapping[str, Any], known: Known) -> bool:
-        """Tell whether the snippet of a hit, which has no markup, has three words of the passage in a row."""
+        """Tell whether the snippet of a hit, which has no markup, contains three successive words of the passage."""
         words, snippet = _words(self.text[known.start : known.end]), f" {' '.join(_words(hit['snippet']))} "
         return any(f" {' '.join(words[n : n + 3])} " in snippet for n in range(max(len(words) - 2, 1)))
 
@@ -77,7 +77,7 @@ def main(words: Sequence[str]) -> int:
 
 
 def measure(daemon: Throwaway, mode: str, seed: int, *, show: bool) -> None:
-    """Ask for every passage in one mode, and print the shares of the right hits."""
+    """Search for each passage in one mode, and print the shares of right hits."""
     asked: Counter[tuple[str, Way]] = Counter()
     right: Counter[tuple[str, Way]] = Counter()
     for file, known in _questions(daemon, seed):
@@ -95,7 +95,7 @@ def measure(daemon: Throwaway, mode: str, seed: int, *, show: bool) -> None:
 
 
 def _questions(daemon: Throwaway, seed: int) -> list[tuple[LongFile, Known]]:
-    """Return the known passages: of each kind of file, as many from each file."""
+    """Return the known passages: for each kind of file, an equal number from each file."""
     entries = daemon.call("document.list", scope="long")["documents"]
     found: list[tuple[LongFile, Known]] = []
     for kind, counts in _COUNTS.items():

@@ -1,4 +1,4 @@
-"""The long files: generated logs and tables, and real source code, documents and PDF files."""
+"""Writes the long files: generated logs and tables, and real source code, documents and PDF files."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ _GOODS = ("valve", "hinge", "gasket", "bracket", "spindle", "washer", "bearing",
 
 
 def write(folder: Path, draw: random.Random) -> None:
-    """Write the files of each kind into a folder of its name."""
+    """Write the files of each kind into a folder that is named after it."""
     for kind in KINDS:
         (folder / kind).mkdir(parents=True)
     for number, count in enumerate(_LOG_LINES):

@@ -1,9 +1,9 @@
-"""Choose known passages of a text, and ask for them in three ways. Pure.
+"""Chooses known passages of a text, and makes three kinds of queries for them. Pure.
 
-- `phrase`: two to five words that stand together in one place of the text, in quotation marks.
-- `rare`: one to three words of a line, of which one occurs nowhere else, beside words that occur often.
-- `paraphrase` of a sentence: without its function words, its two halves exchanged, and with a synonym (of the table
-  below) for every word that has one; a sentence without such a word is not asked for. Text and comments only.
+- `phrase`: two to five successive words that occur together only once in the text, in quotation marks.
+- `rare`: one to three words of a line; one occurs nowhere else, the others occur often.
+- `paraphrase`: a sentence without its function words, with its two halves exchanged, and with a synonym (from the table
+  below) for each word that has one. Sentences without such a word are skipped. Only for text and comments.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD = re.compile(r"[^\W_](?:[\w.@-]*[^\W_])?")
 _PLAIN = re.compile(r"[a-z]{3,}")
 _SENTENCE = re.compile(r"(?<=[\s>])[A-Z][a-z]+ [^.!?|#`<>\[\]{}=\n]+(?:\n(?!\n)[^.!?|#`<>\[\]{}=\n]+){0,4}[.!?](?=\s)")
 _FEWEST, _MOST = 8, 24  # words of a sentence
-_LEAST, _ASKED = 6, 9  # words of a paraphrase: fewer name no passage
+_LEAST, _ASKED = 6, 9  # words of a paraphrase: fewer words do not identify a passage
 _NEAR = 120  # characters
 _TRIES = 4000
 
@@ -54,7 +54,7 @@ _SYNONYMS = dict(pair.split("=") for pair in _SYNONYM_PAIRS.split())
 
 
 class Known(NamedTuple):
-    """A query for `text[start:end]`. `words`: what the snippet must have, folded."""
+    """A query for `text[start:end]`. `words`: the folded words that the snippet must contain."""
 
     way: Way
     query: str
@@ -64,7 +64,7 @@ class Known(NamedTuple):
 
 
 class _Words(NamedTuple):
-    """The words of a text, folded, with where each begins and ends."""
+    """The folded words of a text, with their start and end."""
 
     folded: Sequence[str]
     places: Sequence[tuple[int, int]]
@@ -123,7 +123,7 @@ def _rare(text: str, words: _Words, draw: random.Random) -> Iterator[Known]:
 
 
 def _occurs_inside(text: str, word: str) -> bool:
-    """Tell whether a word is also a part of a longer one, which its stem may match."""
+    """Tell whether a word is also a part of a longer word, which its stem may match."""
     return len(re.findall(re.escape(word), text, re.IGNORECASE)) > 1
 
 

@@ -374,7 +374,7 @@ def test_a_file_with_a_signature_has_the_enclosed_text() -> None:
     pem = b"-----BEGIN PKCS7-----\n" + base64.encodebytes(data) + b"-----END PKCS7-----\n"
     for each in (data, base64.encodebytes(data), pem):
         assert "enclosedword" in converted(each, "smime.p7m").markdown
-    with pytest.raises(ConversionFailed, match="signature without a text"):
+    with pytest.raises(ConversionFailed, match="signature without text"):
         converted(der(0x30, SIGNED_DATA), "smime.p7s")
 
 

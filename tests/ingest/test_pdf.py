@@ -287,7 +287,7 @@ def test_noise_of_fonts_without_characters_is_not_text(ocr: bool) -> None:
         assert scans.pending == [1]
         assert "words" in converted(page_of_text(page), Scans({1: "the words"}, None)).markdown
     else:
-        with pytest.raises(ConversionFailed, match="no text that can be read"):
+        with pytest.raises(ConversionFailed, match="no readable text"):
             converted(page_of_text(page), scans)
 
 
@@ -308,7 +308,7 @@ def test_missing_pages_are_reported() -> None:
     noisy = escaped(NOISE).decode("latin-1")
     found = converted(pdf(["written words", noisy, "more of it", noisy]))
     assert found.markdown == "written words\n\nmore of it"
-    assert found.left_out == {"needs_ocr": "pages 2, 4 without text that can be read (OCR is off)"}
+    assert found.left_out == {"needs_ocr": "pages 2, 4 without readable text (OCR is off)"}
 
 
 BODY = [(10, "Many lines of ordinary text follow here.")] * 8

@@ -1,10 +1,10 @@
-"""From the bytes of a file to Markdown: one module for each format. Runs in the converter workers.
+"""Converts the bytes of a file to Markdown, with one module for each format. Runs in the converter workers.
 
     registry    the list of converters; a new one is an entry there
     dispatch    chooses the converter; limits that hold for all of them
 
-What formats share is in `gnod.ingest.reading`. Nothing here knows paths, storage or the index, or opens a file or a
-connection: converters see bytes.
+Code that formats share is in `gnod.ingest.reading`. Converters only see bytes: they do not use paths, storage or the
+index, and they do not open files or connections.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ __all__ = ["ConversionFailed", "Converted", "convert"]
 
 
 def convert(data: bytes, name: str, *, max_characters: int, scans: Scans | None = None) -> Converted:
-    """Call `dispatch.convert`. All converters are imported with the first file, because pages and pictures, which share
-    this package, are shown without them."""
+    """Call `dispatch.convert`. The first call imports all converters, because code that shows pages and pictures
+    imports this package too, but does not need them."""
     from gnod.ingest.formats import dispatch
 
     return dispatch.convert(data, name, max_characters=max_characters, scans=scans)

@@ -1,7 +1,7 @@
-"""Zip and tar archives, and compressed files.
+"""Converts zip and tar archives, and compressed files.
 
-The text of an archive is the names of its files, which become documents of their own. A file that is compressed with
-gzip, bzip2, xz or zstd is unpacked in memory and read as the file inside.
+The text of an archive is the list of its files; each file becomes a document. A file that is compressed with gzip,
+bzip2, xz or zstd is unpacked in memory, and the converter of the file inside reads it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gnod.ingest.reading.versions import versioned
 
 _Open = Callable[[io.BytesIO], io.BufferedIOBase]
 _COMPRESSED_TAR = frozenset({"tgz", "tbz", "tbz2", "txz", "tzst"})
-# macOS adds this to each file.
+# macOS adds a file in this folder for each file.
 _RESOURCE_FORKS = "__MACOSX/"
 _TAR_MAGIC = slice(257, 262)
 _DAMAGED_TAR = (tarfile.TarError, EOFError, OSError, ValueError)
@@ -33,7 +33,7 @@ def _read_zip(content: FileContent) -> Converted:
     check_depth(content)
     if content.extension not in ("", "zip") and content.zip_members is not None:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it has no document inside.")
-    files = [each for each in check_unpacked(content) if not each.is_dir() and _is_shown(each.filename)]
+    files = [member for member in check_unpacked(content) if not member.is_dir() and _is_shown(member.filename)]
     return _listing([file.filename for file in files], versioned("zip"), partial(_zip_members, content, files))
 
 
@@ -54,10 +54,10 @@ def _read_tar(content: FileContent) -> Converted:
 
 
 def _tar_files(content: FileContent) -> list[tarfile.TarInfo]:
-    """Return the regular files; a sparse one has more bytes than the archive."""
+    """Return the regular files. Sparse files are left out: they can be larger than the archive."""
     try:
         with _open_tar(content) as archive:
-            return [each for each in archive if each.isreg() and not each.issparse() and _is_shown(each.name)]
+            return [member for member in archive if member.isreg() and not member.issparse() and _is_shown(member.name)]
     except _DAMAGED_TAR as error:
         raise ConversionFailed("corrupt", f"The {content.label} is damaged: it is not a complete archive.") from error
 
@@ -95,7 +95,7 @@ def _is_shown(name: str) -> bool:
 
 
 def _read_compressed(content: FileContent, *, opened: _Open, extensions: str) -> Converted:
-    """The name without its last suffix says what is inside. Text, lines and title are those of the file inside."""
+    """Convert the file inside; its name is the name of the compressed file without the last suffix."""
     if content.extension and content.extension not in extensions.split():
         raise ConversionFailed("corrupt", f"This is not a {content.label}: it is a compressed file.")
     check_depth(content)
@@ -128,7 +128,7 @@ def _open_zstd(file: io.BytesIO) -> io.BufferedIOBase:
 
 
 def _is_bzip2(content: FileContent) -> bool:
-    """A text may begin with the letters BZh; then comes the size of the blocks, and the first block, or none."""
+    """Check for BZh, with which a text may also begin, and for the magic number of the first block or of the end."""
     return content.data.startswith(b"BZh") and content.data[4:10] in (b"1AY&SY", b"\x17rE8P\x90")
 
 
@@ -140,7 +140,7 @@ def _compressed(program: str, mime: str, extensions: str, signature: Test, opene
         is_container=True,
         signature=signature,
         read=partial(_read_compressed, opened=opened, extensions=extensions),
-        remark="read as the file inside, whose lines and pages a hit names; up to 100 MB, and 500 times the size",
+        remark="read as the file inside, with its lines and pages; up to 100 MB and 500 times the compressed size",
     )
 
 
@@ -151,7 +151,7 @@ ZIP = Converter(
     is_container=True,
     signature=lambda content: content.is_zip,
     read=_read_zip,
-    remark="each file inside is a document: up to 2,000 files, 500 MB, and archives in archives up to 3 levels",
+    remark="each file inside is a document; up to 2,000 files, 500 MB and 3 levels of nested archives",
 )
 TAR = Converter(
     label="a tar archive",
@@ -159,7 +159,7 @@ TAR = Converter(
     extensions="tar",
     signature=lambda content: content.data[_TAR_MAGIC] == b"ustar",
     read=_read_tar,
-    remark="as zip archives",
+    remark="like zip archives",
 )
 COMPRESSED = (
     _compressed(

@@ -17,8 +17,8 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def convert(data: bytes, name: str, *, max_characters: int, scans: Scans | None = None) -> Converted:
-    """Return the text of a file as Markdown. `name` is the file's; folders in it are ignored. `scans` notes its pages
-    without text; a file that has some may have no text at all.
+    """Return the text of a file as Markdown. `name` is the name of the file; folders in it are ignored. `scans`
+    collects the pages without text; a file with such pages may have no text.
 
     Raises ConversionFailed, and MemoryError when the process's limit is reached.
     """
@@ -46,10 +46,10 @@ def _convert(content: FileContent) -> Converted:
         if named and not named.is_text:  # this is a binary format that has no signature
             raise _no_converter(content, named) from None
         raise
-    except (ConversionFailed, MemoryError, OSError):  # an OSError is a limit of the process
+    except (ConversionFailed, MemoryError, OSError):  # an OSError comes from a limit of the process
         raise
-    except Exception as error:  # a library raises it for damage that it does not detect
-        message = f"The {content.label} broke its converter and may be damaged ({type(error).__name__}: {error})."
+    except Exception as error:  # a library fails on damage that it does not check for
+        message = f"The converter failed: the {content.label} may be damaged ({type(error).__name__}: {error})."
         raise ConversionFailed("failed", _SURROGATE.sub("\ufffd", message[:300])) from error
     if not content.scans.found and not converted.markdown.strip("\ufeff\0 \t\r\n\f\v"):
         raise ConversionFailed("empty", "There is no text in the file." if content.data else "The file is empty.")
@@ -57,8 +57,8 @@ def _convert(content: FileContent) -> Converted:
 
 
 def log_reader(head: bytes, name: str, max_characters: int) -> Callable[[bytes, bytes], Iterator[LogText]] | None:
-    """Return what reads the bytes of a log as `ReadLog` does, by the first of them; None for another file. It raises
-    ConversionFailed."""
+    """Return a function that reads the bytes of a log like `ReadLog`; None if `head`, the first bytes, is not of a log.
+    The function raises ConversionFailed."""
     content = FileContent(data=head, name=name, max_characters=max_characters, convert=_convert)
     converter = REGISTRY.by_signature(content, among=lambda each: each.log)
     if converter is None or (read := converter.log) is None:
@@ -72,7 +72,7 @@ def log_reader(head: bytes, name: str, max_characters: int) -> Callable[[bytes, 
 
 
 def _checked(converted: Converted, converter: Converter, max_characters: int) -> Converted:
-    """Return a text that can be stored. Raises ConversionFailed for one that is too long."""
+    """Return a result that can be stored. Raises ConversionFailed if the text is too long."""
     if len(converted.markdown) > max_characters:
         raise too_long(max_characters)
     return msgspec.structs.replace(
@@ -84,13 +84,12 @@ def _checked(converted: Converted, converter: Converter, max_characters: int) ->
 
 
 def _encodable(text: str) -> str:
-    """Replace lone surrogates, which come from escapes in JSON and mail headers: msgpack and SQLite do not accept
-    them."""
+    """Replace lone surrogates, which msgpack and SQLite reject. They come from escapes in JSON and mail headers."""
     return text if text.isascii() else _SURROGATE.sub("\ufffd", text)
 
 
 def _choose(content: FileContent) -> Converter:
-    """Return the converter, which may have no reader. Raises ConversionFailed."""
+    """Return the converter; its `read` may be None. Raises ConversionFailed."""
     extension = content.extension
     named = REGISTRY.by_extension(extension)
     is_named_text = named is not None and named.is_text and named.read is not None
@@ -110,12 +109,12 @@ def _choose(content: FileContent) -> Converter:
 
 
 def _decides(extension: str, named: Converter) -> bool:
-    """Tell whether an extension says by itself that a file is binary."""
+    """Tell whether the extension alone shows that a file is binary."""
     return not named.is_text and not REGISTRY.is_shared(extension)
 
 
 def _by_name(content: FileContent, named: Converter | None) -> Converter:
-    """Choose for content without a signature."""
+    """Choose the converter of content without a signature."""
     extension = content.extension
     if named and _decides(extension, named):
         if named.read and content.data:

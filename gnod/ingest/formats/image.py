@@ -1,4 +1,4 @@
-"""Pictures: photos, screenshots, scans. Their text is recognised later; until then they are found by their name."""
+"""Converts photos, screenshots and scans. OCR reads their text later; until then, searches find them by name."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ IMAGE = Converter(
     ),
     read=_read,
     images=True,
-    remark="until the text is recognised, they are found by their names",
+    remark="found by name until OCR has read the text",
 )

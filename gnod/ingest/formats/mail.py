@@ -1,4 +1,4 @@
-"""Mail: one message (.eml, saved web archives) with its header, or a mailbox, whose threads are conversations."""
+"""Converts mail: one message with its header (.eml, saved web archives), or a mailbox with threads as conversations."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ from gnod.ingest.reading.versions import versioned
 _ENVELOPE = re.compile(
     rb"^From (?=.*?\d{4})(?P<sender>\S*+).*+\n(?=(?P<header>(?:[^\s:]++:.*+\n(?:[ \t].*+\n)*+)++))", re.M
 )
-# The first line of what `git format-patch` writes. In the text of a message, it is a quotation.
+# `git format-patch` writes a hash as the sender. In the text of a message, such a line is a quotation.
 _COMMIT = re.compile(rb"[0-9a-f]{40}\Z")
 _QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.M)
-# Possessive groups: each beginning is tried in only one way, so that none takes exponential time.
+# The possessive groups prevent backtracking, which could take exponential time.
 _HEADER = re.compile(rb"\A(?:From .*+\n)?(?:[A-Za-z][A-Za-z0-9-]*+:.*+(?:\n[ \t].*+)*+\n){3}")
 _MAIL_FIELD = re.compile(rb"^(?:Received|Message-ID|MIME-Version|Return-Path|Delivered-To):", re.I | re.M)
 _FIELD_OF_A_MESSAGE = re.compile(
@@ -47,7 +47,7 @@ _FIELD_OF_A_MESSAGE = re.compile(
 _SOURCE = "Mail"
 _SHOWN = ("From", "To", "Cc", "Date")
 _WORD = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7a3]|[^\\W_]+")
-_STUB = 0.5  # a text with a smaller share of the words of the web page beside it only points to it
+_STUB = 0.5  # a plain text with a smaller share of the words of the HTML text only points to it
 _SIGNATURES = {f"application/{kind}" for kind in ("pkcs7-signature", "x-pkcs7-signature", "pgp-signature", "pgp-keys")}
 _SIGNED = {"application/pkcs7-mime", "application/x-pkcs7-mime"}
 _ENCODED_WORD = re.compile(r"=\?[^\s?]+\?[bq]\?", re.I)
@@ -58,7 +58,7 @@ def _resembles_mail(content: FileContent) -> bool:
 
 
 def _read(content: FileContent) -> Converted:
-    """Attachments are named, and become documents of their own. Every part has its own charset."""
+    """Read a message or a mailbox. Attachments are named and become documents. Each part has its own charset."""
     found = _split(content.data)
     if not any(map(_header, found)):
         return unchanged(decode(content.data), "text/plain")
@@ -79,8 +79,8 @@ def _header(data: bytes) -> Message:
 
 
 def _mailbox(content: FileContent, found: Sequence[bytes]) -> Converted:
-    """Each thread is a conversation. Mails that nobody answered are the document of the mailbox."""
-    headers = [_thread_header(each) for each in map(_header, found)]
+    """Return each thread as a conversation, and the mails without an answer as the document of the mailbox."""
+    headers = [_thread_header(header) for header in map(_header, found)]
     grouped = threads(headers)
     place = PurePosixPath(content.name).stem
     conversations = [
@@ -102,8 +102,8 @@ def _mailbox(content: FileContent, found: Sequence[bytes]) -> Converted:
 
 
 def _list_of_mails(content: FileContent, found: Sequence[bytes], places: Sequence[int]) -> Converted:
-    """Return a document of some of the mails. Each has the number that it has in the mailbox."""
-    # Two more line ends follow each message.
+    """Return a document of the mails at `places`. They keep their numbers in the mailbox."""
+    # Each message adds two line ends.
     parts = Parts("message", max(content.max_characters - 2 * len(places), content.max_characters // 2))
     left_out = {}
     for read, place in enumerate(places):
@@ -112,7 +112,7 @@ def _list_of_mails(content: FileContent, found: Sequence[bytes], places: Sequenc
         except ConversionFailed as failure:
             if not read:
                 raise
-            last = f"its {len(places) - read:,} last messages, from the {place + 1:,}th on: {failure.message}"
+            last = f"the last {len(places) - read:,} messages, from message {place + 1:,} on: {failure.message}"
             left_out = {failure.kind: last}
             break
     return Converted(
@@ -136,7 +136,7 @@ def _thread_header(message: Message) -> MailHeader:
 
 
 def _said(found: Sequence[bytes]) -> Iterator[ChatMessage]:
-    """Yield the mails of a thread. A mailbox may have a mail twice."""
+    """Yield the mails of a thread without duplicates: a mailbox may contain a mail twice."""
     seen: set[ChatMessage] = set()
     title = base_subject(_field(_header(found[0]), "Subject"))
     for message in map(_parsed, found):
@@ -158,7 +158,7 @@ def _speaker(message: Message) -> str:
 
 
 def _dated(message: Message) -> datetime | None:
-    """Return when a mail was sent, in the zone that it names."""
+    """Return when a mail was sent, in the time zone of its header."""
     with contextlib.suppress(ValueError, TypeError, IndexError, OverflowError):
         return parsedate_to_datetime(_field(message, "Date"))
     return None
@@ -172,7 +172,7 @@ def _sent(message: Message) -> datetime | None:
 
 
 def _parsed(data: bytes) -> Message:
-    """Return a message. Where a signature encloses the content, the content takes the place of the signature."""
+    """Parse a message. If a signature encloses the content, return the content instead of the signature."""
     message = email.message_from_bytes(data)
     if message.get_content_type() not in _SIGNED:
         return message
@@ -188,19 +188,19 @@ def _parsed(data: bytes) -> Message:
 
 
 def _read_signed(content: FileContent) -> Converted:
-    """Read a signature that encloses what it signs: a message, or a part of one."""
+    """Read a message, or a part of one, that its signature encloses."""
     data = content.data
     if not data.startswith(b"\x30"):  # PEM, or bare base64
         with contextlib.suppress(ValueError):
             data = base64.b64decode(re.sub(rb"-----[^-\n]*-----", b"", data))
     inner = signed_content(data)
     if inner is None:
-        raise ConversionFailed("unsupported", f"This {content.label} is encrypted, or a signature without a text.")
+        raise ConversionFailed("unsupported", f"This {content.label} is encrypted, or is a signature without text.")
     return _read(content.inner(inner, f"{content.name}.eml", content.max_characters))
 
 
 def _split(data: bytes) -> list[bytes]:
-    """Split a mailbox (RFC 4155) and restore its quoted lines. A paragraph may begin with "From", too."""
+    """Split a mailbox (RFC 4155) and restore its quoted lines. A paragraph may also begin with "From"."""
     if not data.startswith(b"From "):
         return [data]
     starts = [found for found in _ENVELOPE.finditer(data) if _separates(data, found)]
@@ -213,7 +213,7 @@ def _split(data: bytes) -> list[bytes]:
 
 
 def _separates(data: bytes, found: re.Match[bytes]) -> bool:
-    """Tell whether a line is before a message: after an empty line, and before the header of a message."""
+    """Tell whether a message begins here: the line follows an empty line and precedes a message header."""
     start = found.start()
     is_after_empty = start == 0 or data[max(0, start - 4) : start].endswith((b"\n\n", b"\n\r\n"))
     return is_after_empty and _FIELD_OF_A_MESSAGE.search(found["header"]) is not None
@@ -229,7 +229,7 @@ def _attached_names(message: Message) -> list[str]:
 
 
 def rendered(subject: str, fields: Mapping[str, str], attachments: Sequence[str], body: str) -> str:
-    """Return a message as Markdown; what is empty is left out."""
+    """Return a message as Markdown, without its empty fields."""
     header = [f"**{name}:** {value}" for name, value in fields.items() if value]
     if attachments:
         header.append("**Attachments:** " + ", ".join(attachments))
@@ -238,8 +238,8 @@ def rendered(subject: str, fields: Mapping[str, str], attachments: Sequence[str]
 
 
 def _leaves(message: Message) -> Iterator[Message]:
-    """Yield the parts of a message that are not made of parts. An attached message is one; one that is forwarded inside
-    the text is not."""
+    """Yield the parts of a message that have no parts themselves. An attached message counts as one of them; a message
+    that is forwarded inline does not."""
     if message.is_multipart() and not (_is_message(message) and _attachment(message)):
         for part in _parts_of(message):
             yield from _leaves(part)
@@ -252,13 +252,13 @@ def _is_message(part: Message) -> bool:
 
 
 def _body(part: Message) -> str:
-    """Return the text of a message or of a part, as a reader of mail shows it."""
+    """Return the text of a message or of a part, as a mail program shows it."""
     if _attachment(part):
         return ""
     if not part.is_multipart():
         return _text(part)
     if _is_message(part):
-        return "\n\n".join(_message(each) for each in _parts_of(part))
+        return "\n\n".join(_message(inner) for inner in _parts_of(part))
     if part.get_content_type() == "multipart/alternative":
         return _best(_parts_of(part))
     return _joined(map(_body, _parts_of(part)))
@@ -266,7 +266,7 @@ def _body(part: Message) -> str:
 
 def _parts_of(part: Message) -> list[Message]:
     payload = part.get_payload()
-    return [each for each in payload if isinstance(each, Message)] if isinstance(payload, list) else []
+    return [inner for inner in payload if isinstance(inner, Message)] if isinstance(payload, list) else []
 
 
 def _joined(texts: Iterator[str]) -> str:
@@ -274,7 +274,7 @@ def _joined(texts: Iterator[str]) -> str:
 
 
 def _best(alternatives: list[Message]) -> str:
-    """Return the plain text, or what is beside it where that says much more; an invitation is added."""
+    """Return the plain text, or an alternative with much more text, and append invitations."""
     texts = {part: _body(part) for part in alternatives}
     plain = [text for part, text in texts.items() if part.get_content_type() in ("text/plain", "text/enriched")]
     added = [text for part, text in texts.items() if part.get_content_type() == "text/calendar"]
@@ -283,7 +283,7 @@ def _best(alternatives: list[Message]) -> str:
 
 
 def fuller(plain: str, page: str) -> str:
-    """Return the plain text of a message, or its page where the plain text only points to it."""
+    """Return the plain text of a message, or its HTML text `page` if the plain text only points to it."""
     words, others = (set(_WORD.findall(text.lower())) for text in (plain, page))
     is_stub = len(words) < len(others) and len(words & others) < _STUB * len(others)
     return page if is_stub or not words else plain
@@ -303,13 +303,13 @@ def _text(part: Message) -> str:
         return ""
     if is_page:
         return page_text(text)
-    if str(part.get_param("delsp", "")).lower() == "yes":  # RFC 3676: the space at a soft line end is not of the text
+    if str(part.get_param("delsp", "")).lower() == "yes":  # RFC 3676: a soft line break ends in an added space
         text = re.sub(r" \r?\n", "", text)
     return text
 
 
 def _attachments(content: FileContent, found: Sequence[bytes]) -> Iterator[Member]:
-    """Yield the attachments. In a mailbox, those of each message are in a folder with its number."""
+    """Yield the attachments. In a mailbox, each message has a folder named by its number."""
     for number, message in enumerate(map(_parsed, found), start=1):
         for part in _leaves(message):
             if name := _attachment(part):
@@ -343,13 +343,13 @@ def _attachment(part: Message) -> str:
 
 
 def _field(message: Message | None, name: str) -> str:
-    """Return a header. `Message.get` would replace bytes outside ASCII."""
+    """Return a header field. `Message.get` would replace bytes outside ASCII."""
     fields = message.raw_items() if message else ()
     return next((_decoded(str(value)) for key, value in fields if key.lower() == name.lower()), "")
 
 
 def _decoded(value: str) -> str:
-    """Decode a header. Many headers break the rules, and those that cannot be decoded are shown unchanged."""
+    """Decode a header field. Many are invalid; those that cannot be decoded are shown unchanged."""
     if "\x1b" in value or (not value.isascii() and _escaped(value)):
         value = _of_bytes(value.encode("utf-8", "surrogateescape"))
     if _ENCODED_WORD.search(value):
@@ -368,7 +368,7 @@ def _of_bytes(value: bytes, charset: str | None = None) -> str:
 
 
 def _escaped(value: str) -> bool:
-    """Tell whether everything outside ASCII is bytes that the parser kept."""
+    """Tell whether all characters outside ASCII are bytes that the parser kept."""
     return all(char.isascii() or "\udc80" <= char <= "\udcff" for char in value)
 
 
@@ -396,5 +396,5 @@ SIGNED = Converter(
     is_text=True,  # it may be in base64
     read=_read_signed,
     headings=True,
-    remark="only a signature that encloses its text; no signature is checked",
+    remark="only signatures that enclose the text; they are not verified",
 )

@@ -1,4 +1,4 @@
-"""Jupyter notebooks: Markdown cells unchanged, code in fences, the beginning of text outputs."""
+"""Converts Jupyter notebooks: Markdown cells stay unchanged, code is fenced, and text outputs are cut."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted, unchanged
 from gnod.ingest.reading.versions import versioned
 
-_OUTPUT_LIMIT = 2000
+_OUTPUT_LIMIT = 2000  # characters for each cell
 _FENCE = re.compile("```+")
 
 
@@ -39,7 +39,7 @@ def _read(content: FileContent) -> Converted:
 
 
 def _cells(notebook: object) -> list[dict[str, object]]:
-    """Cells are at the top in format 4, in worksheets before."""
+    """Format 4 has cells at the top level; older formats have them in worksheets."""
     top = mapping(notebook)
     found = listed(top.get("cells"))
     for sheet in listed(top.get("worksheets")):
@@ -70,7 +70,7 @@ def _output(output: object) -> str:
 
 
 def _fenced(text: str, language: str) -> str:
-    """The fence is longer than any inside."""
+    """Fence a text with more backticks than any fence inside has."""
     if not text.strip():
         return ""
     fence = "`" * max([3, *(len(run) + 1 for run in _FENCE.findall(text))])

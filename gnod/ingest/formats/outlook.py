@@ -1,4 +1,4 @@
-"""Outlook's messages (.msg): header, text and attachments, and forwarded messages in their place.
+"""Converts Outlook messages (.msg): header, text, attachments and forwarded messages.
 
 Format: [MS-OXMSG]; names of properties: [MS-OXPROPS]; compressed rich text: [MS-OXRTFCP].
 """
@@ -21,7 +21,7 @@ from gnod.ingest.reading.result import Converted, Member, authorship, too_long
 _SUBJECT, _BODY, _HTML, _RTF = "0037", "1000", "1013", "1009"
 _SENDER, _ADDRESSES, _TO, _CC, _SENT = "0c1a", ("5d01", "0c1f"), "0e04", "0e03", 0x0039
 _LONG_NAME, _SHORT_NAME, _SHOWN_NAME, _DATA = "3707", "3704", "3001", "3701"
-_CODE_PAGES = 0x3FDE, 0x3FFD  # of the body, of other texts
+_CODE_PAGES = 0x3FDE, 0x3FFD  # properties with the code pages of the body and of other texts
 _OF_CONTACTS = "3a"
 _TEXT_TYPES = ("001f", "001e")
 _MAX_DEPTH = 5
@@ -35,8 +35,8 @@ _RTF_BEGINNING = (
 
 
 class _Storage:
-    """A message, or an attachment, in a folder of the file; `path` is empty for the message itself. Its `names` are
-    those of the streams and folders in it."""
+    """A folder of the file with a message or an attachment; `path` is empty for the main message. `names` are the names
+    of the streams and folders in it."""
 
     def __init__(self, streams: Streams, path: str = "") -> None:
         self._streams = streams
@@ -45,7 +45,7 @@ class _Storage:
         self.names = dict.fromkeys(name.partition("/")[0] for name in inside)
 
     def data(self, property_id: str, kind: str = "0102") -> bytes:
-        """Return a property's bytes; none where it is missing."""
+        """Return the bytes of a property; empty if it is missing."""
         return self._bytes(f"__substg1.0_{property_id}{kind}")
 
     def _bytes(self, name: str) -> bytes:
@@ -60,7 +60,7 @@ class _Storage:
             return ""
 
     def line(self, *property_ids: str) -> str:
-        return next((line for each in property_ids if (line := " ".join(self.text(each).split()))), "")
+        return next((line for property_id in property_ids if (line := " ".join(self.text(property_id).split()))), "")
 
     def below(self, prefix: str) -> list[_Storage]:
         return [
@@ -69,15 +69,15 @@ class _Storage:
 
     @cached_property
     def numbers(self) -> dict[int, int]:
-        """The properties of fixed size: entries of 16 bytes behind a header."""
+        """The properties of fixed size by id. The stream has a header and then entries of 16 bytes."""
         data = self._bytes("__properties_version1.0")
         header = len(data) % 16 or (16 if self._path else 32)
         entries = (data[at : at + 16] for at in range(header, len(data) - 15, 16))
-        return {int.from_bytes(each[2:4], "little"): int.from_bytes(each[8:], "little") for each in entries}
+        return {int.from_bytes(entry[2:4], "little"): int.from_bytes(entry[8:], "little") for entry in entries}
 
     @cached_property
     def code_page(self) -> str | None:
-        number = next((self.numbers[each] & 0xFFFFFFFF for each in _CODE_PAGES if each in self.numbers), 0)
+        number = next((self.numbers[page] & 0xFFFFFFFF for page in _CODE_PAGES if page in self.numbers), 0)
         name = {65001: "utf-8", 20127: "ascii", 28591: "latin-1", 50220: "iso2022_jp"}.get(number, f"cp{number}")
         try:
             return codecs.lookup(name).name
@@ -102,9 +102,9 @@ def _read(content: FileContent) -> Converted:
 def _rendered(message: _Storage, content: FileContent, depth: int = 0) -> str:
     attached = message.below("__attach_version1.0_")
     fields = {"From": _sender(message), "To": message.line(_TO), "Cc": message.line(_CC), "Date": _sent(message)}
-    names = [name for each in attached if (name := _name(each))]
-    forwarded = (each for part in attached for each in part.below(f"__substg1.0_{_DATA}000d"))
-    inner = [_rendered(each, content, depth + 1) for each in forwarded] if depth < _MAX_DEPTH else []
+    names = [name for attachment in attached if (name := _name(attachment))]
+    forwarded = (storage for part in attached for storage in part.below(f"__substg1.0_{_DATA}000d"))
+    inner = [_rendered(part, content, depth + 1) for part in forwarded] if depth < _MAX_DEPTH else []
     texts = [_body(message, content), _contact(message), *inner]
     return rendered(message.line(_SUBJECT), fields, names, "\n\n".join(text.strip() for text in texts if text.strip()))
 
@@ -120,10 +120,10 @@ def _body(message: _Storage, content: FileContent) -> str:
 
 
 def _contact(message: _Storage) -> str:
-    """Return what Outlook keeps of a person: names, firm, numbers, addresses."""
+    """Return the data of a contact: names, company, numbers, addresses."""
     start = len("__substg1.0_")
     ids = {name[start : start + 4] for name in message.names if name[start : start + 2] == _OF_CONTACTS}
-    return "\n".join(dict.fromkeys(line for each in sorted(ids) if (line := message.line(each))))
+    return "\n".join(dict.fromkeys(line for property_id in sorted(ids) if (line := message.line(property_id))))
 
 
 def _sender(message: _Storage) -> str:
@@ -146,9 +146,9 @@ def _name(attachment: _Storage) -> str:
 
 
 def _attachments(content: FileContent, message: _Storage) -> Iterator[Member]:
-    for each in message.below("__attach_version1.0_"):
-        if name := _name(each):
-            yield Member(name, partial(_attached, content, each, name))
+    for attachment in message.below("__attach_version1.0_"):
+        if name := _name(attachment):
+            yield Member(name, partial(_attached, content, attachment, name))
 
 
 def _attached(content: FileContent, attachment: _Storage, name: str) -> FileContent:
@@ -157,7 +157,7 @@ def _attached(content: FileContent, attachment: _Storage, name: str) -> FileCont
 
 
 def decompressed(data: bytes) -> bytes:
-    """Return compressed rich text: literal bytes and references into a ring of 4,096 bytes."""
+    """Decompress rich text, which consists of literal bytes and references into a ring buffer of 4,096 bytes."""
     size, kind = int.from_bytes(data[4:8], "little"), data[8:12]
     if kind == b"MELA":
         return data[16 : 16 + size]

@@ -1,4 +1,4 @@
-"""All converters, and how a file finds its own. A new converter is one more line in the list below."""
+"""Lists all converters and finds the converter of a file. Add a new converter to the list below."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Registry:
             self.add(converter)
 
     def add(self, converter: Converter) -> None:
-        """Raises ValueError for an extension or a file name that another converter has."""
+        """Raises ValueError if another converter already has one of the extensions or file names."""
         extensions = f"{converter.extensions} {converter.shared_extensions}".split()
         for known, keys in ((self._by_extension, extensions), (self._by_file_name, converter.file_names.split())):
             if taken := known.keys() & keys:
@@ -72,9 +72,9 @@ def _libre_office(extension: str) -> str:
     return f"convert it with `libreoffice --headless --convert-to {extension} FILE`"
 
 
-# gnod recognises these but does not read them, so that messages can name them.
+# gnod does not read these formats; it recognises them so that messages can name them.
 _NOT_READ = (
-    Converter(label="an Office document of the old kind", signature=ole_with("")),
+    Converter(label="a legacy Office document", signature=ole_with("")),
     Converter(
         label="an image",
         extensions="gif avif ico icns psd ai eps svg svgz raw cr2 nef dng xcf",
@@ -109,7 +109,7 @@ _NOT_READ = (
         extensions="odf pub vsd wps wpd hwp mpp",
         instead=_libre_office("pdf"),
     ),
-    Converter(label="a Keynote document, or a key", extensions="key", instead="export a document as PDF"),
+    Converter(label="a Keynote document or a private key", extensions="key", instead="export a document as PDF"),
     Converter(
         label="an electronic book",
         extensions="mobi azw azw3 fb2 lit chm",

@@ -1,6 +1,6 @@
-"""The content of signed mail whose signature encloses it (S/MIME, `smime.p7m`): CMS SignedData, RFC 5652.
+"""Extracts the content of signed mail from the signature that encloses it (S/MIME, `smime.p7m`).
 
-It only looks for the content and checks no signature.
+The format is CMS SignedData, RFC 5652. Signatures are not verified.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MAX_DEPTH = 20
 
 
 def signed_content(data: bytes) -> bytes | None:
-    """Return what was signed; None where there is no such content."""
+    """Return the signed content; None if the data has none."""
     try:
         if _SIGNED_DATA not in data[:64]:
             return None
@@ -27,14 +27,14 @@ def signed_content(data: bytes) -> bytes | None:
 
 
 def _inside(data: bytes, *tags: int) -> bytes:
-    """Return the value of the first element with the first tag, in that the first one with the second, and so on."""
-    for wanted in tags:
-        data = next(value for tag, value in _elements(data) if tag == wanted)
+    """Return the value at a path of tags: the first element with each tag, inside the element before."""
+    for path_tag in tags:
+        data = next(value for tag, value in _elements(data) if tag == path_tag)
     return data
 
 
 def _octets(data: bytes, depth: int) -> Iterator[bytes]:
-    """Yield the pieces of a string, which may be nested."""
+    """Yield the pieces of an octet string, which may be nested."""
     for tag, value in _elements(data):
         if tag == _OCTETS:
             yield value
@@ -51,7 +51,7 @@ def _elements(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def _element(data: bytes, at: int, depth: int = 0) -> tuple[int, int, int]:
-    """Return the tag, and where the value starts and ends. Without a length, it ends with two zero bytes (BER)."""
+    """Return the tag, and the start and end of the value. A value without a length ends with two zero bytes (BER)."""
     tag, length = data[at], data[at + 1]
     start = at + 2
     if length < 0x80:

@@ -1,4 +1,4 @@
-"""Tables as Markdown: comma and tab separated files; also writes the rows of spreadsheets."""
+"""Converts comma-separated and tab-separated files to Markdown tables; also writes the rows of spreadsheets."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def markdown_table(rows: Iterable[Sequence[str]], max_characters: int) -> str:
 
 
 def numbered_table(rows: Iterable[tuple[int, Sequence[str]]], max_characters: int) -> tuple[str, list[tuple[int, int]]]:
-    """Write rows, which come with their numbers, as a table, the first as its head. Blank rows are left out; short rows
-    stay short, as Markdown allows: padding them would let one wide row multiply the size of the file.
+    """Write numbered rows as a table; the first row is the head. Blank rows are left out. Short rows stay short, as
+    Markdown allows: if they were padded, one wide row could multiply the size of the file.
 
-    Return the table, and where rows of the source begin in it, as (line from 0, row): between them, each line is the
-    next row. Raises ConversionFailed (too_long).
+    Return the table and its starts as (line from 0, row). After a start, each line is the next row of the source until
+    the next start. Raises ConversionFailed (too_long).
     """
     lines: list[str] = []
     starts: list[tuple[int, int]] = []
@@ -71,7 +71,7 @@ def _cell(value: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """Excel writes semicolons where the comma is the decimal sign."""
+    """Return the most frequent delimiter of the first line. Excel writes semicolons in locales with a decimal comma."""
     head = text[:_SNIFFED].partition("\n")[0]
     return max(",;\t", key=head.count)
 

@@ -1,4 +1,4 @@
-"""Texts that are stored as they are: Markdown, other markups, data, source code."""
+"""Stores texts unchanged: Markdown, other markups, data, source code."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gnod.ingest.reading.result import Converted, unchanged
 from gnod.ingest.reading.versions import versioned
 from gnod.ingest.text.outline import Markup
 
-# Languages that are not parsed: the name in `text/x-…`, the extensions, and after "/" whole file names.
+# Languages without a parser: the name in `text/x-…`, the extensions, and after "/" complete file names.
 _LANGUAGES = """
     ada adb ads; asm asm s; astro astro; awk awk; basic vb; batch bat cmd; clojure clj cljs; cmake cmake; cobol cob;
     coffee coffee; css css scss sass less; cython pyx; d d; dart dart; dockerfile dockerfile / dockerfile containerfile;

@@ -1,5 +1,5 @@
-"""What a web page shows, as source and as plain text: hidden elements are left out, navigation comes after the text,
-and the readings of ruby come after the paragraph, so that they do not divide words."""
+"""Extracts the visible part of a web page, as source or as plain text. Hidden elements are left out. Navigation moves
+behind the text, and ruby readings move behind the paragraph, so that they do not split words."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CONCERNED = re.compile(r"<(?:ruby|nav|template|noscript|dialog)\b|\bhidden\b|di
 _HIDDEN_STYLE = re.compile(r"(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.I)
 _HIDDEN = frozenset({"template", "noscript", "rp"})
 _READINGS = frozenset({"rt", "rtc"})
-# The end tags of these may be missing: another one, or the end of what they are in, ends them.
+# The end tags of these may be missing: the next element of the kind, or the end of the parent, ends them.
 _UNCLOSED = frozenset({"p", "li", "dt", "dd", "tr", "td", "th", "option", "rt", "rp", "rtc"})
 _ENDS = frozenset({"ruby", "ul", "ol", "dl", "table", "select", "div", "section", "body"})
 _VOID = frozenset(
@@ -28,22 +28,22 @@ _BLOCK = re.compile(
 
 
 def visible(source: str) -> str:
-    """Return the source of what is shown, in the order in which it is read."""
+    """Return the source of the visible elements, in reading order."""
     if not _CONCERNED.search(source):
         return source
     return _parsed(_VisibleSource(), source) or source
 
 
 def page_text(source: str) -> str:
-    """Return the visible text of a page, a line for each block. Depth and size do not make it slow; unclosed tags can:
-    then everything between tags is the text."""
+    """Return the visible text of a page, one line for each block. Pages with unclosed tags can exceed the time limit;
+    then return all text between tags."""
     text = _parsed(_VisibleText(), source)
     lines = html.unescape(_ANY_TAG.sub(" ", source) if text is None else text).split("\n")
     return "\n".join(line for line in (" ".join(line.split()) for line in lines) if line)
 
 
 def _parsed(parser: _VisibleSource, source: str) -> str | None:
-    """Return what a parser collects; None if that takes too long."""
+    """Return the result of a parser; None if it takes too long."""
     try:
         with limit_cpu_time(_LIMIT_S):
             parser.feed(source)
@@ -54,8 +54,8 @@ def _parsed(parser: _VisibleSource, source: str) -> str | None:
 
 
 class _VisibleSource(HTMLParser):
-    """Copies a page. One element at a time is left out or put elsewhere, with all in it: `_inside` names it, and how
-    many of its kind are open."""
+    """Copies a page. It leaves out or moves one element at a time, with its content: `_inside` is its tag, and `_open`
+    counts the open elements with this tag."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=False)
@@ -138,7 +138,7 @@ class _VisibleSource(HTMLParser):
         self.handle_data(self.written(markup, tag))
 
     def written(self, markup: str, tag: str) -> str:
-        """Return what a tag leaves in the result."""
+        """Return the text that replaces a tag in the result."""
         del tag
         return markup
 

@@ -1,7 +1,7 @@
-"""Web pages and XML.
+"""Converts web pages and XML.
 
-Pages go through markitdown, or become plain text where that would take too long or recurse too deeply. News feeds
-become Markdown; of other XML, the text is stored, and no parser expands its entities.
+markitdown converts pages; those that would take too long or recurse too deeply become plain text. News feeds become
+Markdown. From other XML, only the text is stored, and entities are not expanded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gnod.ingest.reading.xml_text import xml_text
 # markitdown reads 1 MB/s and needs 50 times the page in memory.
 _FULL_LIMIT = 8_000_000
 _HEAD = 64 * 1024
-# Possessive and atomic groups: each beginning is tried in only one way, so that none takes exponential time.
+# The possessive and atomic groups prevent backtracking, which could take exponential time.
 _HTML = re.compile(rb"\A\s*(?:<\?xml[^>]*>\s*)?(?>(?:<!--(?>.*?-->)\s*)*)<(?:!doctype\s+html|html)\b", re.I | re.S)
 CHARSET = re.compile(rb"<meta[^<>]+charset\s*=\s*[\"']?([\w.:-]+)", re.I)
 _TITLE = re.compile(r"<title[^<>]*>([^<]*)</title", re.I)
@@ -38,7 +38,7 @@ _XML_CHARSET = re.compile(rb"\A\s*<\?xml[^>]*\sencoding\s*=\s*[\"']([\w.:-]+)[\"
 
 
 def _read(content: FileContent) -> Converted:
-    """Read a page. If markitdown fails, the text is still found."""
+    """Read a page; as plain text if markitdown fails."""
     text = visible(content.text(CHARSET))
     if len(text) > _FULL_LIMIT:
         return _plain(text)
@@ -50,7 +50,7 @@ def _read(content: FileContent) -> Converted:
 
 
 def _structured(text: str) -> Converted:
-    """Some sites surround the text with much else; for these, markitdown has converters of their own."""
+    """Convert a page with markitdown, which has special converters for sites with much text around the content."""
     url = _address(text)
     data = text.encode("utf-8", "replace")
     if 'id="mw-content-text"' in text and _WIKIPEDIA.match(url):
@@ -78,7 +78,7 @@ def _read_xml(content: FileContent) -> Converted:
     text = content.text(_XML_CHARSET)
     if _FEED.search(text, 0, _FEED_HEAD) and not _ENTITY.search(text, 0, _FEED_HEAD):
         try:
-            # The text is UTF-8 by now, whatever its first line says.
+            # The text is UTF-8 now, even if the declaration names another encoding.
             data = _DECLARATION.sub("", text, count=1).encode("utf-8", "replace")
             feed = through_markitdown("RssConverter", data, extension="xml")
             return msgspec.structs.replace(feed, mime="application/rss+xml")
@@ -100,10 +100,10 @@ HTML = Converter(
 XML = Converter(
     label="an XML text",
     mime="text/xml",
-    # XHTML also has these.
+    # XHTML files can also have these.
     shared_extensions="xml rdf xsd xsl xslt wsdl opml plist gpx kml dita xliff rss atom",
     is_text=True,
     read=_read_xml,
     location="line",
-    remark="news feeds become Markdown, with headings and without lines",
+    remark="news feeds become Markdown, with headings and without line numbers",
 )

@@ -1,8 +1,8 @@
-"""What people and agents said to each other: one document for each conversation, one heading for each message.
+"""Converts conversations of people and agents: one document for each conversation, one heading for each message.
 
-    conversation   messages, and the documents of bounded text that they become
-    rendering      messages as Markdown; what they quote does not become structure
-    exports        files that are one JSON text; others are read line by line
+    conversation   messages, and the documents of limited size that they become
+    rendering      messages as Markdown; headings in quoted text do not become structure
+    exports        files that are one JSON text; other files are read line by line
 
-There is one module for each program that writes conversations; `agents` has those of coding agents.
+Each program that writes conversations has a module; the coding agents share `agents`.
 """

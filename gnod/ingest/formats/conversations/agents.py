@@ -1,7 +1,7 @@
-"""Claude Code (`~/.claude/projects/PROJECT/SESSION.jsonl`) and Codex (`~/.codex/sessions/…/rollout-….jsonl`): a file of
-JSON lines for each session, which grows.
+"""Reads the transcripts of Claude Code (`~/.claude/projects/PROJECT/SESSION.jsonl`) and Codex
+(`~/.codex/sessions/…/rollout-….jsonl`): one growing file of JSON lines for each session.
 
-What the model thought is left out, and so is what the program itself adds to messages of the user.
+The model's reasoning is left out, and so is the text that the program itself adds to messages of the user.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _is_injected(text: str) -> bool:
 
 
 def _entry(line: bytes) -> dict[str, object]:
-    """Return the object that a line is. Raises UnreadableLine."""
+    """Parse a line as a JSON object. Raises UnreadableLine."""
     try:
         value = loads(line.removeprefix(_BOM))
     except (ValueError, RecursionError) as error:
@@ -50,7 +50,7 @@ def _entry(line: bytes) -> dict[str, object]:
 
 
 def _first_entries(content: FileContent) -> Iterator[dict[str, object]]:
-    """Yield the first lines that are objects, if it may be a file of such lines."""
+    """Yield the first lines that are objects, if the file may consist of such lines."""
     if content.extension not in _EXTENSIONS or b'{"' not in content.head:
         return
     for line in content.data[:_SAMPLE_BYTES].split(b"\n", _SAMPLE_LINES)[:_SAMPLE_LINES]:
@@ -61,7 +61,7 @@ def _first_entries(content: FileContent) -> Iterator[dict[str, object]]:
 
 
 def _is_claude_code(content: FileContent) -> bool:
-    return any(_is_message(each) and "sessionId" in each and "uuid" in each for each in _first_entries(content))
+    return any(_is_message(entry) and "sessionId" in entry and "uuid" in entry for entry in _first_entries(content))
 
 
 def _is_message(found: dict[str, object]) -> bool:
@@ -80,7 +80,7 @@ def _read_claude_code(line: bytes, state: State) -> Iterator[ChatMessage]:
     content = mapping(found.get("message")).get("content")
     blocks: list[object] = [{"type": "text", "text": content}] if isinstance(content, str) else listed(content)
     for block in map(mapping, blocks):
-        # The answer of a tool is logged as a message of the user.
+        # The program logs the output of a tool as a message of the user.
         speaker = ASSISTANT if block.get("type") == "tool_result" else role
         yield ChatMessage(speaker=speaker, role=speaker, time=time, text=_claude_text(block))
 
@@ -92,14 +92,14 @@ def _claude_text(block: dict[str, object]) -> str:
 
 def _is_codex(content: FileContent) -> bool:
     entries = list(_first_entries(content))
-    if any(each.get("type") == "session_meta" and "cwd" in mapping(each.get("payload")) for each in entries):
+    if any(entry.get("type") == "session_meta" and "cwd" in mapping(entry.get("payload")) for entry in entries):
         return True
     is_older = bool(entries) and {"id", "timestamp", "instructions"} <= entries[0].keys()
-    return is_older and any(each.get("type") in _ITEMS for each in entries)
+    return is_older and any(line.get("type") in _ITEMS for line in entries)
 
 
 def _read_codex(line: bytes, state: State) -> Iterator[ChatMessage]:
-    """Yield what an item says. Older versions wrote the items themselves, without a time."""
+    """Yield the messages of an item. Older versions wrote bare items, without a time."""
     found = _entry(line)
     payload = mapping(found.get("payload")) or found
     state.place = state.place or string(payload.get("cwd"))
@@ -127,7 +127,7 @@ def _codex_text(item: dict[str, object]) -> str:
 
 
 def _arguments(written: object) -> object:
-    """Return the arguments of a call, which are JSON in a string."""
+    """Return the arguments of a call from a string with JSON."""
     try:
         return loads(string(written).encode()) or written
     except (ValueError, RecursionError):
@@ -135,16 +135,16 @@ def _arguments(written: object) -> object:
 
 
 def _output(written: object) -> object:
-    """Return what a tool said; some versions have it in JSON in a string."""
+    """Return the output of a tool; some versions write it as a string with JSON."""
     inner = mapping(_arguments(written) if isinstance(written, str) and written.startswith('{"output"') else written)
     return inner.get("output") or inner.get("content") or written
 
 
 CLAUDE_CODE = line_converter(
     LineFormat(source="Claude Code", read=_read_claude_code, begin=lambda _: State(zone="UTC")),
-    "a transcript of Claude Code",
+    "a Claude Code transcript",
     _is_claude_code,
 )
 CODEX = line_converter(
-    LineFormat(source="Codex", read=_read_codex, begin=lambda _: State(zone="UTC")), "a transcript of Codex", _is_codex
+    LineFormat(source="Codex", read=_read_codex, begin=lambda _: State(zone="UTC")), "a Codex transcript", _is_codex
 )

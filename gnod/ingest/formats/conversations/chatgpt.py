@@ -1,4 +1,4 @@
-"""ChatGPT: the export `conversations.json`. A conversation is a tree; the branch that was shown last is read."""
+"""Reads ChatGPT's export `conversations.json`. A conversation is a tree; only the last shown branch is read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _THOUGHTS = frozenset({"thoughts", "reasoning_recap", "user_editable_context", "
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
-    for each in objects:
-        nodes = mapping(each.get("mapping"))
+    for conversation in objects:
+        nodes = mapping(conversation.get("mapping"))
         if any("message" in mapping(node) for node in nodes.values()):
             yield Conversation(
-                title=title_of(string(each.get("title"))),
-                began=moment(each.get("create_time")),
-                messages=partial(_messages, nodes, string(each.get("current_node"))),
+                title=title_of(string(conversation.get("title"))),
+                began=moment(conversation.get("create_time")),
+                messages=partial(_messages, nodes, string(conversation.get("current_node"))),
             )
 
 
@@ -34,12 +34,12 @@ def _messages(nodes: dict[str, object], last: str) -> Iterator[ChatMessage]:
 
 
 def _branch(nodes: dict[str, object], last: str) -> list[dict[str, object]]:
-    """Return the messages from the first one to `last`. Without `last`, that is the newest one."""
+    """Return the messages from the first one to `last`; if `last` is empty, to the newest one."""
     if last not in nodes:
         last = max(nodes, key=lambda name: _seconds(mapping(mapping(nodes[name]).get("message"))))
     found: list[dict[str, object]] = []
     seen: set[str] = set()
-    while last in nodes and last not in seen:  # a damaged tree may be a circle
+    while last in nodes and last not in seen:  # a damaged tree may have a cycle
         seen.add(last)
         node = mapping(nodes[last])
         found.append(mapping(node.get("message")))
@@ -58,7 +58,7 @@ def _text(message: dict[str, object], role: str) -> str:
     hidden = mapping(message.get("metadata")).get("is_visually_hidden_from_conversation")
     if kind in _THOUGHTS or hidden:
         return ""
-    parts = [each if isinstance(each, str) else text_of([each]) for each in _parts(content)]
+    parts = [part if isinstance(part, str) else text_of([part]) for part in _parts(content)]
     text = "\n\n".join(filter(None, parts))
     tool = string(message.get("recipient"))
     if role == "tool":
@@ -69,7 +69,7 @@ def _text(message: dict[str, object], role: str) -> str:
 
 
 def _parts(content: dict[str, object]) -> list[object]:
-    """Return the parts of a message. Those that are not texts, such as pictures, have a type and no text."""
+    """Return the parts of a message. Other parts than texts, such as pictures, have a type and no text."""
     parts = listed(content.get("parts")) or [content.get("text") or content.get("result")]
     return [
         {"type": string(mapping(part).get("content_type")), **part} if isinstance(part, dict) else part
@@ -79,7 +79,7 @@ def _parts(content: dict[str, object]) -> list[object]:
 
 CHATGPT = export_converter(
     "ChatGPT",
-    "an export of ChatGPT",
+    "a ChatGPT export",
     _conversations,
     rb'"mapping"\s*:\s*\{',
     rb'"children"\s*:\s*\[',

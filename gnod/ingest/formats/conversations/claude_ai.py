@@ -1,4 +1,4 @@
-"""Claude: the export `conversations.json` of claude.ai. What the model thought is left out."""
+"""Reads the export `conversations.json` of claude.ai. The model's reasoning is left out."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from gnod.ingest.reading.json_values import listed, mapping, string
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
-    for each in objects:
-        if messages := listed(each.get("chat_messages")):
+    for conversation in objects:
+        if messages := listed(conversation.get("chat_messages")):
             yield Conversation(
-                title=title_of(string(each.get("name"))),
-                place=string(mapping(each.get("project")).get("name")),
-                began=minute(each.get("created_at")),
+                title=title_of(string(conversation.get("name"))),
+                place=string(mapping(conversation.get("project")).get("name")),
+                began=minute(conversation.get("created_at")),
                 messages=partial(_messages, messages),
             )
 
 
 def _messages(found: list[object]) -> Iterator[ChatMessage]:
-    for each in map(mapping, found):
-        role = USER if each.get("sender") == "human" else ASSISTANT
-        blocks = [mapping(block) for block in listed(each.get("content"))]
-        texts = [block_text(block) for block in blocks] or [string(each.get("text"))]
-        texts += [_attached(mapping(file)) for file in listed(each.get("attachments"))]
+    for message in map(mapping, found):
+        role = USER if message.get("sender") == "human" else ASSISTANT
+        blocks = [mapping(block) for block in listed(message.get("content"))]
+        texts = [block_text(block) for block in blocks] or [string(message.get("text"))]
+        texts += [_attached(mapping(file)) for file in listed(message.get("attachments"))]
         for text in filter(str.strip, texts):
-            yield ChatMessage(speaker=role, role=role, time=minute(each.get("created_at")), text=text)
+            yield ChatMessage(speaker=role, role=role, time=minute(message.get("created_at")), text=text)
 
 
 def _attached(file: dict[str, object]) -> str:
@@ -38,5 +38,5 @@ def _attached(file: dict[str, object]) -> str:
 
 
 CLAUDE_AI = export_converter(
-    "Claude", "an export of Claude", _conversations, rb'"chat_messages"\s*:\s*\[', rb'"uuid"\s*:', rb'"created_at"\s*:'
+    "Claude", "a Claude export", _conversations, rb'"chat_messages"\s*:\s*\[', rb'"uuid"\s*:', rb'"created_at"\s*:'
 )

@@ -1,7 +1,7 @@
-"""A conversation: its messages, and the documents of bounded text that they become. It must not know any program.
+"""Turns the messages of a conversation into documents of limited size. It must not depend on a program.
 
-A long conversation becomes parts, and each depends only on the state before it and its own lines: an appended message
-changes only the last one.
+A long conversation is split into parts. A part depends only on its lines and the state before them, so that an appended
+message changes only the last part.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from gnod.locations import Locations, Start
 
 USER, ASSISTANT = "user", "assistant"
 PART_CHARACTERS = 256_000
-PART_BYTES = 24_000_000  # of lines with little text: those of the last part are read again with each added message
-LONGEST_LINE = 20_000_000  # bytes; a longer one is counted as unreadable
+PART_BYTES = 24_000_000  # limits parts with little text: each new message makes gnod read the last part again
+LONGEST_LINE = 20_000_000  # bytes; longer lines are counted as unreadable
 
 
 class ChatMessage(msgspec.Struct, frozen=True):
-    """What somebody said. `role`: of agents, `user` or `assistant`, else "". `time`: `2026-03-04 10:22`, or "" where it
-    is unknown. `text` is Markdown, and is quoted when it is written. `continues`: it is a further line of the message
-    before. `is_whole`: it has a heading of its own, also after another one of the same speaker and minute."""
+    """A message. `role`: `user` or `assistant` in transcripts of agents, otherwise "". `time`: `2026-03-04 10:22`, or
+    "" if unknown. `text` is Markdown, which is quoted when it is written. `continues`: the text continues the message
+    before. `is_whole`: the message has its own heading, even after a message of the same speaker and minute."""
 
     speaker: str
     time: str
@@ -38,11 +38,11 @@ class ChatMessage(msgspec.Struct, frozen=True):
 
 
 class State(msgspec.Struct):
-    """What is known before a line. With it, reading can go on there as if it had begun at the start of the file.
+    """The state of the reader before a line. With it, reading can continue there without the lines before.
 
-    `title` and `place` (a project, a channel, a chat) are those of the conversation, `zone` is that of its times (local
-    time if it is ""), `number` counts its messages, `part` its documents (from 1). `speaker` and `time` are of the last
-    message. `day` is what a format knows of the dates: the last day that a log named, or the order in a date.
+    `title` and `place` (a project, a channel, a chat) belong to the conversation. `zone` is the time zone ("" for local
+    time). `number` counts messages, `part` counts documents (from 1). `speaker` and `time` belong to the last message.
+    `day` depends on the format: the last day that a log named, or the order of day and month in dates.
     """
 
     title: str = ""
@@ -56,12 +56,12 @@ class State(msgspec.Struct):
 
 
 class UnreadableLine(Exception):
-    """A line is not what the format has there."""
+    """A line does not have the format that is expected there."""
 
 
 class LineFormat(msgspec.Struct, frozen=True, kw_only=True):
     """A format that is read line by line. `source`: the program that writes it. `begin` returns the state before the
-    first line. `read` yields the messages of a line and changes the state; it raises UnreadableLine."""
+    first line. `read` yields the messages of a line and updates the state; it raises UnreadableLine."""
 
     source: str
     read: Callable[[bytes, State], Iterator[ChatMessage]]
@@ -86,7 +86,7 @@ class _Writer:
             state.title = title_of(message.text)
         if message.continues and not self._messages:
             if not (state.speaker and message.text.strip()):
-                return  # there is no message above
+                return  # there is no message to continue
             message = ChatMessage(speaker=state.speaker, time=state.time, text=message.text)
         self.size += len(message.text) + 2
         if message.continues:
@@ -131,12 +131,12 @@ class _Writer:
 
 
 def converter_of(source: str) -> str:
-    """Return the name and version of the converter of a program's conversations."""
+    """Return the name and version of the converter for conversations of a program."""
     return versioned(source.lower().replace(" ", "-"))
 
 
 def _head(source: str, state: State, unreadable: int) -> str:
-    """Return the paragraph that says where a conversation is from, and what of it is missing."""
+    """Return the paragraph with the origin of a conversation and the number of missing lines."""
     sentences = [f"{source}, in {state.place}." if state.place else f"{source}."]
     sentences += [f"Times are {state.zone}."] if state.zone else []
     if unreadable:
@@ -145,7 +145,7 @@ def _head(source: str, state: State, unreadable: int) -> str:
 
 
 def documents(source: str, state: State, messages: Iterable[ChatMessage]) -> Iterator[Converted]:
-    """Yield the documents of a conversation whose messages are all known."""
+    """Yield the documents of a complete conversation."""
     writer = _Writer(state.number)
     for message in messages:
         if writer.size >= PART_CHARACTERS:
@@ -156,7 +156,7 @@ def documents(source: str, state: State, messages: Iterable[ChatMessage]) -> Ite
 
 
 def parts(form: LineFormat, data: bytes, state: State, start: int = 0) -> Iterator[LogText]:
-    """Yield the parts of the conversation whose lines are in `data` from `start` on, where the state is `state`."""
+    """Yield the parts of a conversation from the line at `start`. `state` is the state before that line."""
     state = msgspec.structs.replace(state)
     writer = _Writer(state.number)
     for at, line in _lines(data, start):
@@ -188,13 +188,13 @@ def _read(form: LineFormat, line: bytes | None, state: State) -> tuple[list[Chat
     if not line.strip():
         return [ChatMessage(speaker="", time="", text="", continues=True)], True
     try:
-        return [each for each in form.read(line, state) if each.text.strip()], True
+        return [message for message in form.read(line, state) if message.text.strip()], True
     except UnreadableLine:
         return [], False
 
 
 def _lines(data: bytes, start: int) -> Iterator[tuple[int, bytes | None]]:
-    """Yield each line with its place; None for one that is too long to be read."""
+    """Yield each line with its offset; None for lines that are too long."""
     while start < len(data):
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end
@@ -209,7 +209,7 @@ def _read_log(form: LineFormat, content: FileContent, state: bytes) -> Iterator[
 
 
 def _read_file(form: LineFormat, content: FileContent) -> Converted:
-    """Read a file that is one conversation. Its first part is the document of the file, the others are inside it."""
+    """Read a file with one conversation. Its first part is the document of the file; the others are members."""
     first = next(parts(form, content.data, form.begin(content)))
     if first.end == len(content.data):
         return first.converted
@@ -222,7 +222,7 @@ def _others(form: LineFormat, content: FileContent, first: LogText) -> Iterator[
 
 
 def member(content: FileContent, document: Converted) -> FileContent:
-    """Return the content of a conversation inside a file. It is converted already; its bytes are what is hashed."""
+    """Return the content of a conversation inside a file. It is already converted; its bytes are only hashed."""
     described = (document.converter, document.metadata, document.markdown, document.locations)
     inner = content.inner(msgspec.json.encode(described), document.title or "", content.max_characters)
     return msgspec.structs.replace(inner, convert=partial(_bounded, document))

@@ -1,6 +1,6 @@
-"""Exports that are one JSON text: each conversation in it becomes a document. It must not know any program.
+"""Reads exports that are one JSON text: each conversation becomes a document. It must not depend on a program.
 
-A file that is cut off, or damaged in the middle, has the conversations before that place.
+From a file that is cut off or damaged, the conversations before that place are read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _SPACE = 1000  # characters between two objects
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True):
-    """One conversation of an export. Its messages are read when they are needed. `began`: a time that can be sorted."""
+    """One conversation of an export. `messages` reads its messages on demand. `began`: a sortable time."""
 
     title: str = ""
     place: str = ""
@@ -39,12 +39,12 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 ReadExport = Callable[[list[dict[str, object]], PurePosixPath], Iterable[Conversation]]
-"""Returns the conversations of the object at the top of a file, or of the objects in the list at its top. It gets the
-path of the file, too."""
+"""Returns the conversations of the top-level object of a file, or of the objects in its top-level list. The second
+argument is the path of the file."""
 
 
 def _objects(text: str) -> tuple[list[dict[str, object]], bool]:
-    """Return the objects of a JSON text, up to where it is damaged, and whether it is not."""
+    """Return the objects of a JSON text before the first damage, and whether the text is complete."""
     decoder, at = json.JSONDecoder(), text.find("{")
     found: list[dict[str, object]] = []
     while 0 <= at < len(text):
@@ -58,25 +58,25 @@ def _objects(text: str) -> tuple[list[dict[str, object]], bool]:
 
 
 def _read_export(source: str, read: ReadExport, content: FileContent) -> Converted:
-    """Return the conversations of a file; a JSON text that has none is stored unchanged."""
-    text = decode(content.data)  # of which the documents are a part: they have the limit of characters
+    """Return the conversations of a file; a JSON text without conversations is stored unchanged."""
+    text = decode(content.data)  # only the documents made from it count for the limit of characters
     objects, is_whole = _objects(text)
     if not (found := list(read(objects, PurePosixPath(content.name)))):
         return unchanged(text, "application/json")
-    left_out = {} if is_whole else {"corrupt": "what follows the place where the file is damaged or cut off"}
+    left_out = {} if is_whole else {"corrupt": "everything after the place where the file is damaged or cut off"}
     return msgspec.structs.replace(container(source, content, found), left_out=left_out)
 
 
 def container(source: str, content: FileContent, found: Iterable[Conversation]) -> Converted:
-    """Return the document of a file: its only conversation, or the list of those that become documents of their own.
-    The oldest comes first: then a new one does not change the names of others."""
+    """Return the document of a file: its only conversation, or a list of its conversations, which become documents.
+    The oldest comes first, so that a new conversation does not change the names of others."""
     found = sorted(found, key=lambda each: each.began)
     if len(found) == 1:
         first, *others = members(source, content, found)
         inner = first.content()
         return msgspec.structs.replace(inner.convert(inner), members=lambda: iter(others))
     return Converted(
-        markdown="\n".join(f"- {each.name or source}" for each in found),
+        markdown="\n".join(f"- {conversation.name or source}" for conversation in found),
         mime=CONVERSATION,
         converter=converter_of(source),
         metadata={"source": source},
@@ -86,16 +86,16 @@ def container(source: str, content: FileContent, found: Iterable[Conversation]) 
 
 def members(source: str, content: FileContent, found: Sequence[Conversation]) -> Iterator[Member]:
     """Yield the documents of conversations."""
-    for each in found:
-        state = State(title=each.title, place=each.place, zone=each.zone)
-        name = (each.name or source).replace("/", "-")
-        for number, document in enumerate(documents(source, state, each.messages()), 1):
+    for conversation in found:
+        state = State(title=conversation.title, place=conversation.place, zone=conversation.zone)
+        name = (conversation.name or source).replace("/", "-")
+        for number, document in enumerate(documents(source, state, conversation.messages()), 1):
             path = name if number == 1 else f"{name}/part {number}"
             yield Member(path, partial(member, content, document), is_part=True)
 
 
 def export_converter(source: str, label: str, read: ReadExport, *signs: bytes) -> Converter:
-    """Return the converter of an export in whose first bytes all `signs` match, which are regular expressions."""
+    """Return the converter of an export. The regular expressions `signs` must all match in its first bytes."""
     return Converter(
         label=label,
         mime=CONVERSATION,
@@ -119,7 +119,7 @@ def _has(*signs: re.Pattern[bytes]) -> Test:
 
 
 def moment(seconds: object) -> str:
-    """Return the minute of a time in seconds since 1970; "" where it is not one.
+    """Return the minute of a time in seconds since 1970; "" for other values.
 
     >>> moment(1772619720.5)
     '2026-03-04 10:22'

@@ -1,5 +1,5 @@
-"""Gemini: `My Activity` of Google Takeout, as JSON or as a web page. It does not say what belongs together: each day is
-a document."""
+"""Reads Gemini's `My Activity` from Google Takeout, as JSON or as a web page. The export does not group questions into
+conversations, so each day is a document."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _HEADER = re.compile(rf'mdl-typography--title">[^<]{{0,80}}(?:{"|".join(_NAMES)}
 _BODY = re.compile(r'mdl-typography--body-1">(?P<body>.*?)(?:<div class="content-cell\b|\Z)', re.DOTALL)
 _LINE_END = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _TAG = re.compile(r"<[^<>]{0,2000}>")
-# A time is written in the form of the account's language, with its zone: `Mar 4, 2026, 10:22:31 AM CET`.
+# The format of a time depends on the language of the account; it has a zone: `Mar 4, 2026, 10:22:31 AM CET`.
 _TIME = re.compile(
     r"(?=.{0,30}\d{4})(?P<date>[^:]{6,40}?)[, ]+"
     r"(?P<before>[^\W\d]{1,8}\.? )?(?P<hour>\d{1,2})[:.](?P<minute>\d\d)[:.]\d\d"
@@ -42,7 +42,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 
 
 class _Activity(NamedTuple):
-    """A question and its answer. `day` is that of `time`, or as it is written where it cannot be read."""
+    """A question and its answer. `day` is the day of `time`, or the text of the date if it cannot be read."""
 
     day: str
     time: str
@@ -52,7 +52,7 @@ class _Activity(NamedTuple):
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
-    entries = [each for each in objects if any(name in string(each.get("header")) for name in _NAMES)]
+    entries = [entry for entry in objects if any(name in string(entry.get("header")) for name in _NAMES)]
     yield from _days(sorted(map(_of_entry, entries), key=lambda each: each.time))
 
 
@@ -72,11 +72,11 @@ def _days(activities: Iterable[_Activity]) -> Iterator[Conversation]:
 
 
 def _messages(activities: Sequence[_Activity]) -> Iterator[ChatMessage]:
-    for each in activities:
-        if each.asked.strip():
-            yield ChatMessage(speaker=USER, role=USER, time=each.time, text=each.asked)
-        if each.said:
-            yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=each.time, text=each.said)
+    for activity in activities:
+        if activity.asked.strip():
+            yield ChatMessage(speaker=USER, role=USER, time=activity.time, text=activity.asked)
+        if activity.said:
+            yield ChatMessage(speaker=ASSISTANT, role=ASSISTANT, time=activity.time, text=activity.said)
 
 
 def _is_page(content: FileContent) -> bool:
@@ -86,24 +86,24 @@ def _is_page(content: FileContent) -> bool:
 
 
 def _cells(page: str) -> list[str]:
-    """Return the entries that are of Gemini. The page may have those of other programs."""
+    """Return the entries of Gemini. The page may also have entries of other programs."""
     return [cell for cell in _CELL.split(page)[1:] if _HEADER.search(cell)]
 
 
 def _read_page(content: FileContent) -> Converted:
     text = decode(content.data)
     found = [_of_cell(body["body"]) for body in map(_BODY.search, _cells(text)) if body]
-    if not found:  # it is cut off in its first entry
+    if not found:  # the page is cut off in its first entry
         return Converted(markdown=page_text(text), converter=converter_of(_SOURCE), mime="text/html")
     is_whole = "</html>" in text[-1000:].lower()
-    left_out = {} if is_whole else {"corrupt": "what follows the place where the file is cut off"}
-    found.reverse()  # the newest comes first, also where times cannot be read
+    left_out = {} if is_whole else {"corrupt": "everything after the place where the file is cut off"}
+    found.reverse()  # the page has the newest first, even if times cannot be read
     found.sort(key=lambda each: each.time)
     return replace(container(_SOURCE, content, list(_days(found))), left_out=left_out)
 
 
 def _of_cell(body: str) -> _Activity:
-    """Read an entry: the question, a line with its time, the answer."""
+    """Read an entry, which has the question, a line with its time, and the answer."""
     lines = _LINE_END.split(body)
     times = [_TIME.fullmatch(" ".join(html.unescape(line).split())) for line in lines]
     place = next((number for number, time in enumerate(times) if time and number), len(lines))
@@ -115,7 +115,7 @@ def _of_cell(body: str) -> _Activity:
 
 
 def _moment(written: re.Match[str]) -> tuple[str, str]:
-    """Return the day and the minute of a time; the day as it is written where it cannot be read."""
+    """Return the day and the minute of a time; if it cannot be read, the text of the date and ""."""
     numbers = re.findall(r"\d+", written["date"])
     words = re.findall(r"[^\W\d]+", written["date"].lower())
     month = next((_MONTHS.index(word) + 1 for word in words if word in _MONTHS), 0)
@@ -132,14 +132,14 @@ def _moment(written: re.Match[str]) -> tuple[str, str]:
 
 GEMINI = export_converter(
     _SOURCE,
-    "an export of Gemini",
+    "a Gemini export",
     _conversations,
     rb'"header"\s*:\s*"[^"]*(?:Gemini|Bard)',
     rb'"title"\s*:',
     rb'"time"\s*:\s*"\d{4}-',
 )
 GEMINI_PAGE = Converter(
-    label="an export of Gemini as a web page",
+    label="a Gemini export as a web page",
     mime=CONVERSATION,
     is_text=True,
     signature=_is_page,

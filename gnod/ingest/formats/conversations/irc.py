@@ -1,6 +1,6 @@
-"""Logs of IRC, one line for each message, which grow: irssi, WeeChat, ZNC, HexChat and what is like them.
+"""Reads growing IRC logs with one line for each message: irssi, WeeChat, ZNC, HexChat and similar programs.
 
-Who joined and left is left out. Some logs have the day in lines of its own, or only in the name of the file.
+Notes that somebody joined or left are omitted. Some logs have the day in separate lines, or only in the file name.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LEAST = 0.8
 
 
 def _resembles(content: FileContent) -> bool:
-    """Tell whether nearly all of the first lines are of a log, and some say something."""
+    """Tell whether nearly all of the first lines are lines of a log, and some are messages."""
     if content.extension not in _EXTENSIONS:
         return False
     lines = content.data[:_SAMPLE_BYTES].decode("utf-8", "replace").splitlines()[:_SAMPLE_LINES]
@@ -67,7 +67,7 @@ def _read(line: bytes, state: State) -> Iterator[ChatMessage]:
 
 
 def _day(said: re.Match[str], state: State) -> str:
-    """Return the day of a line, which may be without its year."""
+    """Return the day of a line, in which the year may be missing."""
     if said["date"]:
         month, day = said["date"].split()
         return f"{state.day[:4] or '0000'}-{_MONTHS.index(month) + 1:02}-{day}" if month in _MONTHS else ""
@@ -75,11 +75,11 @@ def _day(said: re.Match[str], state: State) -> str:
 
 
 def _decoded(line: bytes) -> str:
-    """Decode a line. In a channel, each program has an encoding of its own."""
+    """Decode a line. The programs in a channel may use different encodings."""
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError:
         return line.decode("cp1252", "replace")
 
 
-IRC = line_converter(LineFormat(source="IRC", read=_read, begin=_begin), "a log of IRC", _resembles)
+IRC = line_converter(LineFormat(source="IRC", read=_read, begin=_begin), "an IRC log", _resembles)

@@ -1,5 +1,5 @@
-"""Which mails of a mailbox are one conversation: by the mails that they name, or else by their subject. Pure: it knows
-headers and no texts."""
+"""Groups the mails of a mailbox into conversations by the mails that they refer to, or else by subject. Pure: it only
+reads headers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _LONGEST_SUBJECT = 300
 _IDENTIFIER = re.compile(r"<[^<>\s]+>")
-# Programs write these words, in the language of their user, before the subject of an answered or a forwarded mail.
+# Mail programs put these words, in the user's language, before the subject of a reply or a forwarded mail.
 _REPLY_WORDS = (
     *("re", "aw", "antw", "antwort", "sv", "vs", "ref", "rif", "res", "rv", "rép", "tr", "odp", "pd", "ynt", "ilt"),
     *("atb", "bls", "vá", "vl", "vb", "wg", "fw", "fwd", "enc", "doorst", "回复", "答复", "回覆", "转发", "轉寄"),
@@ -23,7 +23,7 @@ _REPLY = re.compile(
 
 
 class MailHeader(NamedTuple):
-    """Fields as they are written. `time` can be sorted; "" where it is unknown."""
+    """The unparsed fields. `time` is sortable; "" if unknown."""
 
     identifier: str
     references: str
@@ -33,8 +33,8 @@ class MailHeader(NamedTuple):
 
 
 def threads(headers: Sequence[MailHeader]) -> list[list[int]]:
-    """Return the places of the mails of each thread, oldest first."""
-    above: dict[str, str] = {}  # names in groups (union-find): a name leads to the one that stands for its group
+    """Return the indices of the mails of each thread, oldest first."""
+    above: dict[str, str] = {}  # union-find: leads from an identifier to the one that represents its group
     latest: dict[str, str] = {}  # the newest mail with a subject
     owners: dict[str, str] = {}  # the subject of the mail that has an identifier
     found: defaultdict[str, list[int]] = defaultdict(list)
@@ -43,7 +43,7 @@ def threads(headers: Sequence[MailHeader]) -> list[list[int]]:
         header, mail = headers[place], str(place)
         subject, named = base_subject(header.subject).casefold(), _named(header)
         for identifier in _IDENTIFIER.findall(header.identifier)[:1]:
-            # Some devices give all their mails the same identifier.
+            # Some devices give the same identifier to all their mails.
             named += [identifier] if owners.setdefault(identifier, subject) == subject else []
         if not _named(header) and is_reply(header.subject) and subject in latest:
             named.append(latest[subject])
@@ -58,13 +58,13 @@ def threads(headers: Sequence[MailHeader]) -> list[list[int]]:
 
 def _top(above: dict[str, str], name: str) -> str:
     while (higher := above.get(name, name)) != name:
-        above[name] = above.get(higher, higher)  # the next search is shorter
+        above[name] = above.get(higher, higher)  # path compression
         name = higher
     return name
 
 
 def _oldest_first(headers: Sequence[MailHeader]) -> list[int]:
-    """Return the places of the mails in the order of their times. One without a time stays behind the one before it."""
+    """Return the indices of the mails, sorted by time. A mail without a time stays behind the mail before it."""
     times, last = [], ""
     for header in headers:
         last = header.time or last
@@ -73,7 +73,7 @@ def _oldest_first(headers: Sequence[MailHeader]) -> list[int]:
 
 
 def _named(header: MailHeader) -> list[str]:
-    """Return the identifiers of the mails before this one. An address in a sentence of In-Reply-To is not one."""
+    """Return the identifiers of the mails before this one. A mail address in the text of In-Reply-To does not count."""
     answered = _IDENTIFIER.match(header.in_reply_to.strip())
     return [*_IDENTIFIER.findall(header.references), *([answered[0]] if answered else [])]
 
@@ -83,7 +83,7 @@ def is_reply(subject: str) -> bool:
 
 
 def base_subject(subject: str) -> str:
-    """Return a subject without the words of answers. The tags of mailing lists stay.
+    """Return a subject without reply words such as "Re:". The tags of mailing lists stay.
 
     >>> base_subject("AW: [boat] Re[2]: Fwd: The  keel")
     '[boat] The keel'

@@ -1,4 +1,4 @@
-"""Matrix: a room that Element exported as JSON. An edited message has its last text."""
+"""Reads a Matrix room that Element exported as JSON. Edited messages have their last text."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ _FILES = {"m.image": "image", "m.video": "video", "m.audio": "audio", "m.file": 
 
 
 def _conversations(objects: list[dict[str, object]], _: PurePosixPath) -> Iterator[Conversation]:
-    for each in objects:
-        events = [mapping(event) for event in listed(each.get("messages"))]
-        if "room_name" in each and any("sender" in event for event in events):
-            name = one_line(string(each.get("room_name")))
+    for room in objects:
+        events = [mapping(event) for event in listed(room.get("messages"))]
+        if "room_name" in room and any("sender" in event for event in events):
+            name = one_line(string(room.get("room_name")))
             yield Conversation(title=name, place=name, messages=partial(_messages, events))
 
 
 def _messages(events: list[dict[str, object]]) -> Iterator[ChatMessage]:
     names: dict[str, str] = {}
-    edits = {target: content for each in events if (target := _edited(each)) and (content := _new(each))}
+    edits = {target: content for event in events if (target := _edited(event)) and (content := _new(event))}
     for each in events:
         sender, content = string(each.get("sender")), mapping(each.get("content"))
         if each.get("type") == "m.room.member":
@@ -37,7 +37,7 @@ def _messages(events: list[dict[str, object]]) -> Iterator[ChatMessage]:
 
 
 def _edited(event: dict[str, object]) -> str:
-    """Return the message that another one replaces; "" if it replaces none."""
+    """Return the id of the message that an event replaces; "" if it replaces none."""
     relation = mapping(mapping(event.get("content")).get("m.relates_to"))
     return string(relation.get("event_id")) if relation.get("rel_type") == "m.replace" else ""
 
@@ -51,7 +51,7 @@ def _seconds(milliseconds: object) -> object:
 
 
 def _local(user: str) -> str:
-    """Return the name in an identifier, `@mara:example.org`."""
+    """Return the name in an identifier such as `@mara:example.org`."""
     return user.removeprefix("@").partition(":")[0]
 
 
@@ -64,7 +64,7 @@ def _text(content: dict[str, object]) -> str:
 
 MATRIX = export_converter(
     "Matrix",
-    "an export of Matrix",
+    "a Matrix export",
     _conversations,
     rb'"room_name"\s*:',
     rb'"(?:room_creator|export_date|exported_by)"\s*:',

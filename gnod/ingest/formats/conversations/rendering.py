@@ -1,6 +1,7 @@
-"""Messages as Markdown. A message is quoted text: its headings do not become structure, and its fences end with it.
+"""Writes messages as Markdown. A message is quoted text: its headings do not become structure, and its open fences are
+closed at its end.
 
-What agents say is in blocks, and what their tools are given and answer is folded. It must not know any program.
+Messages of agents consist of blocks; the input and output of tools is folded. It must not depend on a program.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from gnod.ingest.text.canonical import canonicalise
 from gnod.ingest.text.outline import plain
 from gnod.ingest.text.secret_masking import mask
 
-# The beginning of a tool's input or output that is indexed. The rest is rarely what somebody looks for.
+# Only this beginning of a tool's input or output is indexed. Users rarely search for the rest.
 FOLDED_LINES = 12
 FOLDED_CHARACTERS = 1200
 _LONGEST_TITLE = 100
@@ -28,14 +29,14 @@ _MARKS = re.compile(r"^ {0,3}[#=\-`~]", re.MULTILINE)
 
 
 def one_line(text: str, longest: int = _LONGEST_NAME) -> str:
-    """Return a name or a title: the beginning of a text, cut between words."""
+    """Return the beginning of a text as a name or title, cut between words."""
     line = " ".join(canonicalise(text[: 4 * longest]).split())
     return line if len(line) <= longest else line[:longest].rsplit(" ", 1)[0] + "…"
 
 
 def title_of(text: str) -> str:
-    """Return the title that a text gives a conversation, without Markdown's marks. It may end inside a key, which
-    would not look like one.
+    """Return a text as the title of a conversation, without Markdown marks. Secret keys are masked before the text is
+    cut, because a cut key would not be recognised.
 
     >>> title_of("## **Why** does `gnod` [wait](https://example.org)?")
     'Why does gnod wait?'
@@ -67,7 +68,7 @@ def quoted(text: str) -> str:
 
 
 def folded(label: str, text: str) -> str:
-    """Return the beginning of what a tool was given or said, in a fence with a label, and how much there is more."""
+    """Return the beginning of a tool's input or output in a fence with a label, and the number of further lines."""
     kept = "\n".join(_beginning(text).split("\n")[:FOLDED_LINES])
     more = text.count("\n", len(kept)) if len(kept) < len(text) else 0
     rest = [f"… {more:,} more lines" if more > 1 else "…"] if text[len(kept) :].strip() else []
@@ -75,14 +76,14 @@ def folded(label: str, text: str) -> str:
 
 
 def _beginning(text: str) -> str:
-    """Return the first characters, and no part of a word: half a key would not be recognised as one."""
+    """Return the first characters without a partial last word: half a secret key would not be recognised as one."""
     if len(text) <= FOLDED_CHARACTERS:
         return text
     return text[: max(text.rfind(sign, 0, FOLDED_CHARACTERS) for sign in _BETWEEN_WORDS) + 1]
 
 
 def fenced(text: str, label: str) -> str:
-    """Return a text in a fence that is longer than any in it."""
+    """Return a text in a fence that is longer than all fences in the text."""
     text = canonicalise(text).strip("\n")
     fence = "`" * max([3, *(len(mark) + 1 for mark in _FENCES.findall(text))])
     return f"{fence}{label.replace('`', '')}\n{text}\n{fence}"
@@ -107,7 +108,7 @@ def minute(written: object) -> str:
 
 
 def called(name: str, arguments: object) -> str:
-    """Return the call of a tool: its name and the beginning of what it was given."""
+    """Return the call of a tool: its name and the beginning of its arguments."""
     if isinstance(arguments, str):
         given = arguments
     else:
@@ -120,12 +121,12 @@ def _argument(name: str, value: object) -> str:
 
 
 def answered(content: object) -> str:
-    """Return what a tool answered, folded."""
+    """Return the output of a tool, folded."""
     return folded("output", text_of(content))
 
 
 def text_of(content: object) -> str:
-    """Return the text of a message, which is a string or a list of blocks. What is not text is named."""
+    """Return the text of a message, which is a string or a list of blocks. Pictures and documents are named."""
     if isinstance(content, str):
         return content
     blocks = map(mapping, listed(content))
@@ -140,7 +141,7 @@ def left_out(block: dict[str, object]) -> str:
 
 
 def block_text(block: dict[str, object]) -> str:
-    """Return the text of a block of Anthropic's API. What the model thought is left out."""
+    """Return the text of a block of Anthropic's API. The model's reasoning is left out."""
     match block.get("type"):
         case "text":
             return string(block.get("text"))

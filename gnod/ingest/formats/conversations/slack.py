@@ -1,4 +1,4 @@
-"""Slack: an export as a zip archive, in which each channel is a folder with a file for each day; and one such file."""
+"""Reads Slack exports: a zip archive with a folder for each channel and a file for each day, or one such file."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _resembles(content: FileContent) -> bool:
 def _read_zip(content: FileContent) -> Converted:
     check_depth(content)
     days: dict[str, list[str]] = defaultdict(list)
-    for name in sorted(each.filename for each in check_unpacked(content)):
+    for name in sorted(file.filename for file in check_unpacked(content)):
         if day := _DAY.search(name):
             days[day["folder"]].append(name)
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
@@ -69,7 +69,7 @@ def _value(archive: zipfile.ZipFile, name: str) -> object:
 
 
 def _users(archive: zipfile.ZipFile) -> dict[str, str]:
-    """Return the names of people by their identifiers."""
+    """Return the names of users by id."""
     found = [mapping(user) for name in _named(archive, _USERS) for user in listed(_value(archive, name))]
     return {string(user.get("id")): _name(user) for user in found}
 
@@ -81,43 +81,45 @@ def _name(user: dict[str, object]) -> str:
 
 
 def _places(archive: zipfile.ZipFile, users: Names) -> dict[str, str]:
-    """Return what the conversation in each folder is called: `#general`, or who talks."""
+    """Return the name of the conversation in each folder: `#general`, or the names of the participants."""
     places = {}
-    for each in (mapping(found) for name in _named(archive, _PLACES) for found in listed(_value(archive, name))):
-        name = string(each.get("name"))
-        members = [users.get(member, member) for member in map(string, listed(each.get("members")))]
+    for place in (mapping(found) for name in _named(archive, _PLACES) for found in listed(_value(archive, name))):
+        name = string(place.get("name"))
+        members = [users.get(member, member) for member in map(string, listed(place.get("members")))]
         is_direct = not name or name.startswith("mpdm-")
-        places[name or string(each.get("id"))] = ", ".join(members) if is_direct and members else f"#{name}"
+        places[name or string(place.get("id"))] = ", ".join(members) if is_direct and members else f"#{name}"
     return places
 
 
 def _named(archive: zipfile.ZipFile, names: Sequence[str]) -> list[str]:
-    return [each for each in archive.namelist() if PurePosixPath(each).name in names]
+    return [path for path in archive.namelist() if PurePosixPath(path).name in names]
 
 
 def _of_one_day(objects: list[dict[str, object]], path: PurePosixPath) -> Iterator[Conversation]:
-    """Read the file of a day that was unpacked. It has the names of those who wrote in it."""
-    if messages := [each for each in objects if each.get("type") == "message" and "ts" in each]:
-        users = {string(each.get("user")): _name(mapping(each.get("user_profile"))) for each in messages}
+    """Read the unpacked file of a day. It contains the names of those who wrote on that day."""
+    if messages := [message for message in objects if message.get("type") == "message" and "ts" in message]:
+        users = {string(message.get("user")): _name(mapping(message.get("user_profile"))) for message in messages}
         place, day = f"#{path.parent.name or 'slack'}", moment(messages[0].get("ts"))[:10]
         known = {user: name for user, name in users.items() if name}
         yield Conversation(title=f"{place}, {day}", place=place, messages=partial(_messages, messages, known))
 
 
 def _messages(found: Sequence[object], users: Names) -> Iterator[ChatMessage]:
-    for each in map(mapping, found):
-        if each.get("subtype") in _JOINS or not (text := _text(each, users)).strip():
+    for message in map(mapping, found):
+        if message.get("subtype") in _JOINS or not (text := _text(message, users)).strip():
             continue
-        user = string(each.get("user"))
-        speaker = users.get(user) or _name(mapping(each.get("user_profile"))) or string(each.get("username")) or user
-        yield ChatMessage(speaker=speaker or "bot", time=moment(each.get("ts")), text=text)
+        user = string(message.get("user"))
+        speaker = (
+            users.get(user) or _name(mapping(message.get("user_profile"))) or string(message.get("username")) or user
+        )
+        yield ChatMessage(speaker=speaker or "bot", time=moment(message.get("ts")), text=text)
 
 
 def _text(message: dict[str, object], users: Names) -> str:
     texts = [string(message.get("text"))]
-    texts += [string(mapping(each).get("text")) for each in listed(message.get("attachments"))]
+    texts += [string(mapping(attachment).get("text")) for attachment in listed(message.get("attachments"))]
     shown = [_plain(text, users) for text in texts if text.strip()]
-    files = [one_line(string(mapping(each).get("name"))) for each in listed(message.get("files"))]
+    files = [one_line(string(mapping(file).get("name"))) for file in listed(message.get("files"))]
     return "\n\n".join([*shown, *(f"[file left out: {name}]" for name in files)])
 
 
@@ -138,7 +140,7 @@ def _reference(users: Names, found: re.Match[str]) -> str:
 
 
 SLACK = Converter(
-    label="an export of Slack",
+    label="a Slack export",
     mime=CONVERSATION,
     signature=_resembles,
     read=_read_zip,

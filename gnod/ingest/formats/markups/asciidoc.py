@@ -1,4 +1,4 @@
-"""AsciiDoc as Markdown."""
+"""Translates AsciiDoc to Markdown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CONTAINER = re.compile(r"(?:={4,}|\*{4,}|_{4,}|--|[|,:!]={3,}|\+|'{3,}|<{3,})\s
 _BLOCK_TITLE = re.compile(r"\.([^\s.].*)")
 _UNDERLINE = {"=": 1, "-": 2, "~": 3, "^": 4, "+": 5}
 
-# Each alternative ends at the next mark or has a limit, so that none is slow.
+# Each alternative ends at the next mark or has a limit, which bounds backtracking.
 _INLINE = re.compile(
     r"`(?P<literal>[^`\n]+)`"
     r"|(?:\blink:|\bxref:|\bmailto:)(?P<target>[^\s\[\]<>]{1,500})\[(?P<label>[^\]]*)\]"
@@ -51,7 +51,7 @@ class _AsciidocReader:
         self._to.translate_inline(_INLINE, self._without_marks)
 
     def _next(self, at: int) -> int:
-        """Translate the line, or the block that begins there; return the line after it."""
+        """Translate the line or block that begins here; return the line after it."""
         line = self._source[at].rstrip()
         if level := self._underlined(at):
             self._to.prose(at, f"{'#' * level} {line.strip()}")
@@ -75,7 +75,7 @@ class _AsciidocReader:
         return at + 1
 
     def _underlined(self, at: int) -> int:
-        """Return the level of a title with a line below it of about its length; 0 for others."""
+        """Return the level of a title that is underlined over about its length; 0 for other lines."""
         title = self._source[at].rstrip()
         below = self._source[at + 1].rstrip() if at + 1 < len(self._source) else ""
         before = self._source[at - 1].strip() if at else ""
@@ -87,7 +87,7 @@ class _AsciidocReader:
         return _UNDERLINE[below[0]] if is_title else 0
 
     def _verbatim(self, at: int, delimiter: str) -> int:
-        """Read a block to its closing line, or to the end: a listing, a comment, or content for other formats."""
+        """Read a listing, a comment, or content for other formats to its closing line, or to the end."""
         closing = delimiter.rstrip(string.ascii_letters)
         places = range(at + 1, len(self._source))
         end = next((place for place in places if self._source[place].rstrip() == closing), len(self._source))
@@ -135,7 +135,7 @@ class _AsciidocReader:
 
 
 def _first(attributes: str) -> str:
-    """Return the text in the brackets of a macro: it ends at a caret or at the first named attribute."""
+    """Return the text in the brackets of a macro. The text ends at a caret or at the first named attribute."""
     if attributes.startswith('"'):
         return attributes[1:].partition('"')[0]
     if "=" in attributes.partition(",")[0]:

@@ -1,4 +1,4 @@
-"""Bookmarks that a browser exports: folders are headings, bookmarks are links with their tags, each in its line."""
+"""Translates bookmarks that a browser exported. Folders become headings; each bookmark is a line with link and tags."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from gnod.ingest.formats.markups.line_by_line import Translation, markup
 
 _FIRST = re.compile(rb"(?:\xef\xbb\xbf)?\s*<!DOCTYPE NETSCAPE-Bookmark-file", re.I)
-# Each alternative ends at the next mark, so that none is slow.
+# Each alternative ends at the next mark, which bounds backtracking.
 _PART = re.compile(
     r"<(?P<list>/?)DL\b|<H[1-6][^<>]*>(?P<folder>[^<]*)|<A\s(?P<attributes>[^<>]*)>(?P<title>[^<]*)|<DD>(?P<note>[^<]*)",
     re.I,

@@ -1,7 +1,7 @@
-"""Calendars and contacts (iCalendar, vCard): an event or a person is a heading, its properties are lines below it.
+"""Translates calendars and contacts (iCalendar, vCard). Events and persons become headings with their properties below.
 
-Both formats have content lines (RFC 5545, RFC 6350): a name, parameters, a value; a line that begins with white space
-continues the one before.
+Both formats consist of content lines (RFC 5545, RFC 6350) with a name, parameters and a value. A line that begins with
+white space continues the line before.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Property(NamedTuple):
 
 
 def _translate(to: Translation) -> None:
-    """The heading of a part stands where the part begins: its title may come later."""
+    """Write the heading of a part to the line where the part begins, even if its title comes later."""
     began: list[int] = []
     hidden = 0
     for found in _properties(to.source):
@@ -69,14 +69,14 @@ def _properties(lines: list[str]) -> Iterator[_Property]:
         end = at + 1
         while end < len(lines) and lines[end][:1] in (" ", "\t") and lines[end].strip():
             end += 1
-        line = lines[at] + "".join(each[1:] for each in lines[at + 1 : end])
+        line = lines[at] + "".join(continuation[1:] for continuation in lines[at + 1 : end])
         if found := _LINE.match(line):
             yield _Property(at, found[1].upper(), found[2], found[3])
         at = end
 
 
 def _shown(found: _Property) -> str:
-    """Return the value for people: dates with dashes, names in the place of addresses, escapes resolved."""
+    """Return the value in readable form: dates with dashes, names instead of addresses, escapes resolved."""
     name = _NAME.search(found.parameters)
     if name and (name[1] or name[2]):
         return f"{name[1] or name[2]} ({found.value.removeprefix('mailto:').removeprefix('MAILTO:')})"

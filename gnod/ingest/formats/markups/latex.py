@@ -1,4 +1,4 @@
-"""LaTeX as Markdown: headings, text, listings; formulas as they are. Files that it inputs are not followed."""
+"""Translates LaTeX to Markdown: headings, text, listings; formulas stay unchanged. Included files are not read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TOKEN = re.compile(
 )
 _LEVELS = ("part", "chapter", "section", "subsection", "subsubsection")
 _USED_LEVEL = re.compile(r"\\(part|chapter|(?:sub){0,2}section)\*?\s*[\[{]")
-# What is written before and behind the argument of a command.
+# The Markdown before and after the argument of a command.
 _AROUND = {
     **dict.fromkeys(("paragraph", "subparagraph", "textbf"), ("**", "**")),
     **dict.fromkeys(("emph", "textit"), ("*", "*")),
@@ -26,7 +26,7 @@ _LISTINGS = frozenset({"verbatim", "verbatim*", "Verbatim", "lstlisting", "minte
 _FORMULAS = frozenset(
     {"equation", "align", "gather", "multline", "eqnarray", "displaymath", "math", "flalign", "alignat"}
 )
-# Commands with one argument, and with two, whose arguments are not text.
+# Commands with one or two arguments that are not text.
 _ONE = """
     addbibresource autocite autoref bibitem bibliography bibliographystyle cite citep citet color cref Cref
     documentclass eqref fontsize graphicspath hspace hypersetup include includegraphics index input label lstset nocite
@@ -49,14 +49,14 @@ _LETTER_ACCENTS = {"c": "\u0327", "v": "\u030c", "u": "\u0306", "H": "\u030b", "
 _OPTIONS = re.compile(r"[ \t]*\[[^\[\]\n]{0,500}\]")
 _ACCENTED = re.compile(r"\{?\\?([A-Za-z])\}?")
 _LANGUAGE = re.compile(r"language\s*=\s*\{?(\w[\w+#-]*)")
-_LONGEST_ARGUMENT = 1000  # limits arguments that are read ahead, so that nested ones are not slow
+_LONGEST_ARGUMENT = 1000  # limits the read-ahead, so that nested arguments are not slow
 _BRACE = re.compile(r"(?<!\\)[{}]")
 _QUOTES = (("``", "“"), ("''", "”"), ("---", "—"), ("--", "–"), ("~", " "))
 
 
 class _LatexReader:
-    """One pass over the tokens. `_closing` has for each open brace what is written at its end. Line breaks are always
-    written."""
+    """Translates the tokens in one pass. `_closing` has the Markdown for the end of each open brace. Line breaks are
+    always written."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -119,7 +119,7 @@ class _LatexReader:
             self._hide_arguments(_BEGIN_ARGUMENTS.get(name, 0))
 
     def _verbatim(self, name: str, start: int) -> None:
-        """Copy an environment to its end: code in a fence, formulas with their commands, comments not at all."""
+        """Read an environment to its end. Copy code in a fence and formulas with their commands; leave out comments."""
         end = self._text.find(f"\\end{{{name}}}", self._at)
         end = len(self._text) if end < 0 else end
         content = self._text[self._at : end]
@@ -136,7 +136,7 @@ class _LatexReader:
         self._out.append(content)
 
     def _formula(self, found: re.Match[str]) -> None:
-        """Copy a formula. Where its end is missing, the mark is text."""
+        """Copy a formula. If its end is missing, the mark is text."""
         opening = found[0]
         closing = {"\\[": "\\]", "\\(": "\\)"}.get(opening, opening)
         end = self._text.find(closing, self._at, self._at + 5000)
@@ -178,7 +178,7 @@ class _LatexReader:
             self._wrap(name)
 
     def _wrap(self, name: str) -> None:
-        """Write the Markdown for a command, and note the Markdown for the end of its argument."""
+        """Write the Markdown for a command, and record the Markdown for the end of its argument."""
         before, after = _AROUND.get(name, ("", ""))
         if name in self._levels:
             before = "#" * (self._levels.index(name) + 2) + " "
@@ -191,7 +191,7 @@ class _LatexReader:
             self._closing.append(after)
 
     def _title(self) -> None:
-        """The title is text, though it may be in the preamble."""
+        """Write the title as text, even in the preamble."""
         if self._text.startswith("{", self._at):
             self._out.append("# ")
             self._nested(self._argument())
@@ -222,7 +222,7 @@ class _LatexReader:
             self._skip_options()
 
     def _argument(self) -> str:
-        """Return what is in the braces that begin here; nothing where there are none."""
+        """Return the content of the braces that begin here; "" if there are none."""
         if not self._text.startswith("{", self._at):
             return ""
         start = self._at + 1

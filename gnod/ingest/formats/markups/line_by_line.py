@@ -1,6 +1,6 @@
-"""Markups that become Markdown line by line: each line of the file stays one line, so that hits name lines of the file.
+"""Translates markup to Markdown line by line. Each line stays one line, so that hits name lines of the file.
 
-A line that is not prose (options, comments, targets) becomes an empty line. A file without prose stays unchanged.
+Lines that are not prose (options, comments, targets) become empty. A file without prose stays unchanged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ CODE_INDENT = "    "
 
 
 class Translation:
-    """The Markdown of a text so far: for each of its lines, the new one. Lines that are not set are left out."""
+    """The new lines of a text so far. Lines that are not set stay empty."""
 
     def __init__(self, text: str) -> None:
         self.source = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
@@ -26,7 +26,7 @@ class Translation:
         self.fence = "~~~~" if any(line.lstrip().startswith("```") for line in self.source) else "```"
 
     def prose(self, at: int, line: str) -> None:
-        """Set a line, and translate its inline markup."""
+        """Set a line of prose, whose inline markup is translated later."""
         self.lines[at] = line
         self._prose.add(at)
 
@@ -37,7 +37,7 @@ class Translation:
             self.lines[at] = CODE_INDENT + line[margin:] if line.strip() else ""
 
     def translate_inline(self, marks: re.Pattern[str], replace: Callable[[re.Match[str]], str]) -> None:
-        """Replace marks inside of paragraphs: the runs of lines of prose."""
+        """Replace marks inside paragraphs, which are runs of prose lines."""
         at = 0
         while at < len(self.lines):
             end = at

@@ -1,4 +1,4 @@
-"""Org mode as Markdown."""
+"""Translates Org mode to Markdown."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ _RULE = re.compile(r"\s*\|[-+|]+\s*$|\s*-{5,}\s*$")
 _ALIAS = re.compile(r'"([^"]+)"|(\S+)')
 _PROPERTY = re.compile(r"\s*:([\w-]+)\+?:\s+(\S.*)")
 _TIME = re.compile(r"[<\[](\d{4}-\d\d-\d\d)(?: [^\s\d<>\[\]]{1,9})?(?: (\d\d?:\d\d))?[^<>\[\]\n]{0,40}[>\]]")
-# What the file says of itself. Other keywords set options.
+# Keywords with metadata of the file. Other keywords set options.
 _STATED_NAMES = """
     author category created date description email keywords language modified published status type updated
 """
 _STATED_KEYWORDS = frozenset(_STATED_NAMES.split())
 
-# Each alternative ends at the next mark, so that none is slow.
+# Each alternative ends at the next mark, which bounds backtracking.
 _INLINE = re.compile(
     r"\[\[(?P<target>[^\[\]]+)\](?:\[(?P<text>[^\[\]]+)\])?\]"
     r"|(?<![\w=])=(?P<verbatim>[^\s=](?:[^=\n]*[^\s=])?)=(?![\w=])|(?<![\w~])~(?P<code>[^\s~](?:[^~\n]*[^\s~])?)~(?![\w~])"
@@ -75,7 +75,7 @@ class _OrgReader:
             self._property(name, value)
 
     def _property(self, name: str, written: str) -> None:
-        """Note a value of the file, or of one of its headings. A name may have several."""
+        """Record a value of the file, or of one of its headings. A name may have several values."""
         if name.lower() == "roam_aliases":
             self._stated += [Stated("aliases", quoted or plain) for quoted, plain in _ALIAS.findall(written)]
         else:
@@ -83,7 +83,7 @@ class _OrgReader:
             self._stated.append(Stated(name.lower(), _INLINE.sub(_without_marks, bare), self._is_below_heading))
 
     def _next(self, at: int) -> int:
-        """Translate the line, or the block that begins there; return the line after it."""
+        """Translate the line or block that begins here; return the line after it."""
         line = self._source[at].rstrip()
         if begin := _BEGIN.match(line):
             return self._block(at, begin[1].lower(), begin[2])
@@ -109,7 +109,7 @@ class _OrgReader:
         return f"{'#' * min(level + self._has_title, 6)} {_PRIORITY.sub('', text, count=1).strip()}"
 
     def _block(self, at: int, kind: str, language: str) -> int:
-        """Read a block to its end. Of quotes, verses and others, the lines are prose."""
+        """Read a block to its end. The lines of quotes, verses and other blocks are prose."""
         end = self._find(at, rf"\s*#\+end_{kind}\s*$")
         if end is None or kind not in _CODE | _HIDDEN_BLOCKS:
             return at + 1
@@ -131,12 +131,12 @@ class _OrgReader:
         return end + (self._source[end][:1] != "*")
 
     def _find(self, at: int, pattern: str) -> int | None:
-        """Return the next line of this kind. A pattern that was not found is not searched again."""
+        """Return the next line that matches. A pattern that was not found is not searched again."""
         if pattern in self._absent:
             return None
-        wanted = re.compile(pattern, re.I)
+        expression = re.compile(pattern, re.I)
         for place in range(at + 1, len(self._source)):
-            if wanted.match(self._source[place]):
+            if expression.match(self._source[place]):
                 return place
         self._absent.add(pattern)
         return None

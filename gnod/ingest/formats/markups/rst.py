@@ -1,4 +1,4 @@
-"""reStructuredText, with the directives and roles of Sphinx, as Markdown."""
+"""Translates reStructuredText, with the directives and roles of Sphinx, to Markdown."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _LABELS = {
 _SHOWN_OPTIONS = frozenset({"alt", "caption"})
 _FIELDS_WITHOUT_TEXT = frozenset({"orphan", "tocdepth", "nocomments", "nosearch"})
 
-# Each alternative ends at the next mark or has a limit, so that none is slow.
+# Each alternative ends at the next mark or has a limit, which bounds backtracking.
 _INLINE = re.compile(
     r"``(?P<literal>[^`]+(?:`[^`]+)*)``"
     r"|:[\w+:.-]{1,60}:`(?P<role>[^`]+)`"
@@ -52,9 +52,9 @@ _INLINE = re.compile(
 
 
 class _RstReader:
-    """One pass over the lines. `_stated`: the fields above all text (docinfo). `_shifts`: for each directive around the
-    line, its indentation and how far its content moves to the left, because Markdown takes deep indentation for
-    code."""
+    """Translates the lines in one pass. `_stated`: the fields above all text (docinfo). `_shifts`: for each directive
+    around the line, its indentation and how far its content moves to the left, because Markdown reads deep indentation
+    as code."""
 
     def __init__(self, translation: Translation) -> None:
         self._to = translation
@@ -113,7 +113,7 @@ class _RstReader:
         return body
 
     def _options(self, at: int, margin: int) -> int:
-        """Leave out a directive's options, except those that are text; return the line after them."""
+        """Leave out the options of a directive, except options with text; return the line after them."""
         while at < len(self._source) and indent(self._source[at]) > margin:
             found = _OPTION.match(self._source[at])
             if not found:
@@ -145,7 +145,7 @@ class _RstReader:
         return place + 2
 
     def _text(self, at: int) -> int:
-        """Read a line of text, and the literal block that a paragraph announces with two colons."""
+        """Read a line of text, and the literal block after a paragraph that ends with two colons."""
         line = self._source[at]
         self._is_head = self._is_head and _FIELD.match(line) is not None
         if line.lstrip().startswith(">>> "):
@@ -175,7 +175,7 @@ class _RstReader:
         return line
 
     def _rule(self, at: int) -> str:
-        """Return the line if it consists of one repeated mark; otherwise nothing."""
+        """Return the line if it consists of one repeated mark; otherwise ""."""
         line = self._line(at)
         return line.rstrip() if len(line.rstrip()) > 1 and _RULE.match(line) and line.strip() != "::" else ""
 
@@ -208,7 +208,7 @@ class _RstReader:
 
 
 def _role_text(content: str) -> str:
-    """`text <target>` is the text; of `~package.module.Name`, the last part is shown."""
+    """Return the text of `text <target>`, or the last part of `~package.module.Name`."""
     title, bracket, _ = content.rpartition("<")
     if bracket and title.strip() and content.rstrip().endswith(">"):
         return title.rstrip()

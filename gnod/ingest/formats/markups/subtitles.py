@@ -1,4 +1,4 @@
-"""Subtitles (SRT, WebVTT): what is said. Numbers, times and settings of the cues leave empty lines."""
+"""Extracts the text of subtitles (SRT, WebVTT). Numbers, times and settings of cues become empty lines."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _MARKS = re.compile(r"</?[a-zA-Z][^<>]{0,200}>|<[\d:.]{5,20}>|\{\\[^{}]{0,200}\}
 
 
 def _translate(to: Translation) -> None:
-    """A cue begins after an empty line, with an optional name or number; its text follows the line of its times."""
+    """Translate cues. A cue begins after an empty line; it has an optional name or number, its times, and its text."""
     in_cue = False
     for at, line in enumerate(to.source):
         if _TIMES.match(line):

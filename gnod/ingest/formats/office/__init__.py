@@ -1,11 +1,11 @@
-"""Office documents and books, one module for each format, named after its usual extension.
+"""Converts office documents and books. Each format has a module, named after its usual extension.
 
     package                 zips of XML parts: Office since 2007, OpenDocument, EPUB
-    ole                     the files of Office until 2003
+    ole                     OLE files: Office until 2003
     xml_events, blocks      XML as a stream; paragraphs, lists and tables as Markdown
-    sheets, number_format   what workbooks of all formats have in common, and what their cells show
+    sheets, number_format   workbooks of all formats, and the display of cells
     drawings, metafile      charts, diagrams, shapes; pictures that are lists of drawing commands
-    numbering               the styles and the numbers of paragraphs in Word
+    numbering               styles and numbers of paragraphs in Word
 
-Plain tables (CSV) are beside this folder, and PDF has a folder of its own.
+Plain tables (CSV) are in the parent package; PDF is in the package `pdf`.
 """

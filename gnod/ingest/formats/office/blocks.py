@@ -1,4 +1,4 @@
-"""Collects paragraphs, lists and tables as Markdown, in the order of reading. Must not depend on a format."""
+"""Collects paragraphs, lists and tables as Markdown, in reading order. Must not depend on a format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Cell = list[str]
 
 
 class Blocks:
-    """The blocks so far. In a table, text goes into the cell that began last; a table in a cell is text there."""
+    """The blocks so far. In a table, text goes into the newest cell; a table in a cell becomes text of the cell."""
 
     def __init__(self, max_characters: int) -> None:
         self._max_characters = self._left = max_characters
@@ -32,7 +32,7 @@ class Blocks:
         self._add(f"{'#' * min(level, 6)} {' '.join(text.split())}")
 
     def item(self, text: str, depth: int) -> None:
-        """Add an item of a list with its mark. `depth` counts from 0."""
+        """Add a list item; `text` includes its mark. `depth` counts from 0."""
         self._add(f"{'  ' * min(depth, _DEEPEST_ITEM)}{text}", is_item=True)
 
     def begin_table(self) -> None:
@@ -53,7 +53,7 @@ class Blocks:
         if self._tables:
             for row in filter(any, rows):
                 self._put(" ".join(filter(None, row)))
-        elif len(rows) == 1 and len(rows[0]) == 1:  # it is a frame
+        elif len(rows) == 1 and len(rows[0]) == 1:  # a table of one cell is a frame
             self._put(rows[0][0])
         elif text := markdown_table(rows, self._max_characters):
             self._put(text)

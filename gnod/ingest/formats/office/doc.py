@@ -1,7 +1,7 @@
-"""Documents of Word 97 to 2003, and of Word 6 and 95 (doc): the text of their piece table ([MS-DOC] 2.4.1).
+"""Converts documents of Word 97 to 2003, Word 6 and Word 95 (doc) from their piece table ([MS-DOC] 2.4.1).
 
 A document is one stream of characters: the text, then its footnotes, headers, comments, endnotes and text boxes. Pages
-of properties (FKP) say which characters are deleted or hidden, and which paragraphs are headings or rows of tables.
+of properties (FKP) mark deleted and hidden characters, headings, and rows of tables.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from gnod.ingest.reading.result import Converted
 
 _ENCRYPTED, _SECOND_TABLE, _IN_PIECES = 0x100, 0x200, 0x04
 _COMPRESSED = 0x40000000
-# Places in the header of a document (FIB): the lengths of the stories, then the tables of the pieces, of the properties
-# of characters, and of those of paragraphs. The last two are not read in documents of Word 6 and 95.
+# Offsets in the header of a document (FIB): the lengths of the stories, then the tables of pieces, of character
+# properties and of paragraph properties. The last two are not read in documents of Word 6 and 95.
 _NEW, _OLD = 0xA5EC, 0xA5DC
 _PLACES = {_NEW: (0x4C, 0x1A2, 0xFA, 0x102), _OLD: (0x34, 0x160, 0, 0)}
 _PAGE = 512
 _HEADINGS = range(1, 10)  # the numbers of the styles Heading 1 to 9 are the same in all documents
 _DELETED, _HIDDEN, _IN_TABLE, _ROW_END = 0x0800, 0x083C, 0x2416, 0x2417
-_OPERAND_BYTES = (1, 1, 2, 4, 2, 2, 0, 3)  # by the kind of the property; 0: its first byte says its length
+_OPERAND_BYTES = (1, 1, 2, 4, 2, 2, 0, 3)  # by the kind of the property; 0: the first byte is the length
 _FIELD_MARK = re.compile("[\x13\x14\x15]")
 _PARAGRAPH = re.compile("([^\r\x07\x0c]*)([\r\x07\x0c]|\\Z)")
 _LEFT_OUT = "\0"
@@ -38,7 +38,7 @@ _SAMPLE = 64 * 1024
 
 
 class _TextPiece(NamedTuple):
-    """The characters from `start` to `end`, whose bytes begin at `offset` and have `width` for each character."""
+    """The characters from `start` to `end`. Their bytes begin at `offset`; each character has `width` bytes."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ class _TextPiece(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """What holds for some bytes: the number of the style of a paragraph, and the switches that are on."""
+    """The properties of a run of bytes: the style number of the paragraph, and the switches that are on."""
 
     start: int
     end: int
@@ -105,12 +105,12 @@ class _Document:
     # ---- characters
 
     def _sample(self) -> bytes:
-        """Return some of a text whose encoding nothing names."""
+        """Return a sample of the text to detect its encoding, which the file does not name."""
         pieces = (self._data[piece.offset : piece.offset + piece.end - piece.start] for piece in self._pieces)
         return b"".join(pieces)[:_SAMPLE]
 
     def _shown(self, runs: list[_Run]) -> str:
-        """Return all characters, with marks for those that are deleted or hidden: so each stays at its place."""
+        """Return all characters at their positions; marks replace the deleted and hidden ones."""
         left_out = sorted(run for run in runs if run.switches & {_DELETED, _HIDDEN})
         ends = [run.end for run in left_out]
         return "".join(self._characters(piece, left_out[bisect_right(ends, piece.offset) :]) for piece in self._pieces)
@@ -128,7 +128,7 @@ class _Document:
         return text.ljust(piece.end - piece.start, _LEFT_OUT)
 
     def _without_fields(self, text: str) -> str:
-        """Mark the codes of fields, which stand before their results, as left out."""
+        """Mark the codes of fields, which precede their results, as left out."""
         codes: list[int] = []
         shown, at = [], 0
         for mark in _FIELD_MARK.finditer(text):
@@ -145,7 +145,7 @@ class _Document:
         return "".join([*shown, text[at:]])
 
     def _runs(self, table: bytes, entry_bytes: int) -> Iterator[_Run]:
-        """Yield what the pages of properties say that a table lists ([MS-DOC] 2.9.33 and 2.9.174)."""
+        """Yield the runs on the pages of properties that a table lists ([MS-DOC] 2.9.33 and 2.9.174)."""
         count = max(0, (len(table) - 4) // 8)
         numbers = table[(count + 1) * 4 : (count + 1) * 4 + count * 4]
         for (number,) in struct.iter_unpack("<I", numbers):
@@ -178,7 +178,7 @@ class _Document:
         blocks.end()
 
     def _paragraph_at(self, at: int) -> _Run:
-        """Return what holds for the paragraph that ends with a character."""
+        """Return the properties of the paragraph that ends with a character."""
         piece = self._pieces[max(0, bisect_right(self._starts, at) - 1)]
         byte = piece.offset + (at - piece.start) * piece.width
         number = bisect_right(self._paragraphs, byte, key=lambda run: run.start) - 1
@@ -191,7 +191,7 @@ class _Document:
 
 
 def _pieces(clx: bytes, is_new: bool) -> list[_TextPiece]:
-    """Return the pieces of the text, which follow changes of properties. Raises struct.error."""
+    """Return the pieces of the text; they come after the property changes. Raises struct.error."""
     at = 0
     while clx[at : at + 1] == b"\1":
         at += 3 + struct.unpack_from("<H", clx, at + 1)[0]
@@ -240,7 +240,7 @@ def _clean(text: str) -> str:
 
 
 DOC = Converter(
-    label="a Word document of 1997 to 2003",
+    label="a Word 97-2003 document",
     mime="application/msword",
     shared_extensions="doc dot",
     signature=ole_with("WordDocument"),

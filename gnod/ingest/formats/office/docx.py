@@ -1,4 +1,4 @@
-"""Word documents (docx): everything that Word shows when all changes are accepted, and the comments.
+"""Converts Word documents (docx): all text that Word shows after all changes are accepted, and the comments.
 
 Notes and comments follow the paragraph that refers to them. Headers and footers come at the end, once.
 """
@@ -23,7 +23,7 @@ from gnod.ingest.reading.converter import Converter, FileContent, zip_with
 from gnod.ingest.reading.result import ConversionFailed, Converted
 
 _BODY = 9  # the outline level of paragraphs that are not headings
-# Deleted text, text that was moved elsewhere, codes of fields, earlier properties, positions of tabs.
+# Deleted text, moved text at its old position, codes of fields, earlier properties, positions of tabs.
 _HIDDEN = ("w:del", "w:moveFrom", "w:instrText", "w:tabs", "w:pPrChange", "w:rPrChange", "w:sectPrChange", "w:sdtPr")
 
 
@@ -39,7 +39,7 @@ def _read(content: FileContent) -> Converted:
 
 @dataclass
 class _Paragraph:
-    """`after`: the notes and drawings that it refers to."""
+    """An open paragraph. `after`: the notes and drawings that it refers to."""
 
     text: list[str] = field(default_factory=list)
     style: str = ""
@@ -48,7 +48,7 @@ class _Paragraph:
 
 
 class _Story(XmlEvents):
-    """The text of the main part, or of one with notes or a header. A text box comes before its paragraph."""
+    """The text of the main part, or of a part with notes or a header. A text box comes before its paragraph."""
 
     blocks: Blocks
     _styles: dict[str, ParagraphStyle]
@@ -116,7 +116,7 @@ class _Story(XmlEvents):
                 self._notes[kind] = self._read_other(self._part(kind)).notes
 
     def add_rest(self) -> None:
-        """Add the comments to which nothing refers, and the headers and footers, each text once."""
+        """Add comments without a reference, and the headers and footers, without repetitions."""
         self.blocks.end()
         for author, note in self._notes["comments"].values():
             self.blocks.paragraph(remark(author, note.markdown))
@@ -128,7 +128,7 @@ class _Story(XmlEvents):
                 self.blocks.paragraph(text)
 
     def _part(self, kind: str) -> str:
-        return next((each.target for each in self._relations.values() if each.kind == kind), "")
+        return next((relation.target for relation in self._relations.values() if relation.kind == kind), "")
 
     def _elements(self, kind: str, names: tuple[str, ...]) -> list[Element]:
         return self._package.elements(self._part(kind), *names)
@@ -156,7 +156,7 @@ class _Story(XmlEvents):
         self._is_shown = True
 
     def _vanish(self, found: Attributes) -> None:
-        """Hide the rest of a run. In the properties of a paragraph, it is only its end that is hidden."""
+        """Hide the rest of a run. In paragraph properties, the switch only hides the paragraph mark."""
         if not self._in_properties:
             self._is_shown = not is_on(found.get("w:val"))
 
@@ -175,8 +175,8 @@ class _Story(XmlEvents):
         self._is_shown = True
         if text := trimmed("".join(paragraph.text)):
             self._add(text, resolved(self._styles, paragraph.style, paragraph.own))
-        for each in paragraph.after:
-            self.blocks.paragraph(each)
+        for note in paragraph.after:
+            self.blocks.paragraph(note)
 
     def _add(self, text: str, style: ParagraphStyle) -> None:
         level = style.level or 0
@@ -190,7 +190,7 @@ class _Story(XmlEvents):
             self.blocks.paragraph(text)
 
     def _field(self, found: Attributes) -> None:
-        """Leave out the code of a field, which stands before its result."""
+        """Leave out the code of a field, which precedes its result."""
         match found.get("w:fldCharType"):
             case "begin":
                 self._in_code.append(True)
@@ -199,7 +199,7 @@ class _Story(XmlEvents):
             case "end" if self._in_code:
                 self._in_code.pop()
 
-    # ---- what it refers to
+    # ---- referenced parts
 
     def _begin_link(self, found: Attributes) -> None:
         relation = self._relations.get(found.get("r:id", ""))
@@ -217,7 +217,7 @@ class _Story(XmlEvents):
             (self._first_heads if found.get("w:type") == "first" else self._heads).append(relation.target)
 
     def _title_page(self, found: Attributes) -> None:
-        """Show the headers for the first page of a section, which come before this."""
+        """Show the headers for the first page of a section; their references precede this element."""
         if is_on(found.get("w:val")):
             self._heads += self._first_heads
 
@@ -235,7 +235,7 @@ class _Story(XmlEvents):
             self._after("\n".join(drawings.lines(self._package, found.target, is_chart=is_chart)))
 
     def _embedded_text(self, found: Attributes) -> None:
-        """Add a file that Word shows as a part of the text, such as a web page."""
+        """Add an embedded file, such as a web page, that Word shows as a part of the text."""
         part = self._relations.get(found.get("r:id", ""))
         data = self._package.data(part.target) if part else b""
         if part and data:

@@ -1,4 +1,4 @@
-"""The text of charts, diagrams (SmartArt) and shapes, which all Office Open XML files may have."""
+"""Extracts the text of charts, diagrams (SmartArt) and shapes from Office Open XML files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gnod.ingest.formats.office.number_format import general, number, number_for
 from gnod.ingest.formats.office.package import Package, unescaped
 from gnod.ingest.formats.office.xml_events import Attributes, Begin, Element, End, XmlEvents
 
-# Names of files, addresses, and descriptions that Office itself wrote
+# Names of files, addresses, and descriptions that Office generated.
 _GENERATED = re.compile(
     r"^\S+\.\w{3,4}$|[\\/]\S+\.\w{2,4}$|://|\bautomatically generated$|^(?:picture|image|grafik|bild) ?\d*$", re.I
 )
@@ -19,7 +19,7 @@ _CHART = (
     *("c:strCache", "c:numCache", "c:formatCode", "c:v", "c:showVal", "chartex:pt"),
 )
 _END = Element("", {}, [])
-# Office shows this where a chart of several series has a title without text.
+# Office shows this if a chart of several series has a title without text.
 _UNTITLED = "Chart Title"
 
 
@@ -36,7 +36,7 @@ class Paragraphs(XmlEvents):
         self._paragraph: list[str] = []
 
     def taken(self) -> list[str]:
-        """Return the lines so far, and forget them."""
+        """Return the lines so far and clear them."""
         found, self.lines = self.lines, []
         return found
 
@@ -52,7 +52,7 @@ class Paragraphs(XmlEvents):
 
 
 def _chart(package: Package, part: str) -> list[str]:
-    """Return titles, then the names of series and categories. Values count where the chart shows them as labels."""
+    """Return titles, names of series and categories, and the values that the chart shows as labels."""
     texts: dict[str, None] = {}
     values: dict[str, None] = {}
     shown: Callable[[float], str] | None = None
@@ -91,7 +91,7 @@ def _chart(package: Package, part: str) -> list[str]:
 
 
 def lines(package: Package, part: str, *, is_chart: bool = False) -> list[str]:
-    """Return the text of a chart, or of the part with the data of a diagram or with shapes, line by line."""
+    """Return the lines of text of a part: a chart, the data of a diagram, or shapes."""
     if is_chart:
         return _chart(package, part)
     events = Paragraphs()
@@ -100,21 +100,21 @@ def lines(package: Package, part: str, *, is_chart: bool = False) -> list[str]:
 
 
 def beside(package: Package, part: str) -> list[str]:
-    """Return the texts of the diagrams, charts and metafiles of a part, each with its lines."""
-    diagrams = (lines(package, each) for each in package.related(part, "diagramData"))
-    charts = (lines(package, each, is_chart=True) for each in package.related(part, "chart", "chartEx"))
+    """Return the texts of the diagrams, charts and metafiles of a part; each text has lines."""
+    diagrams = (lines(package, diagram) for diagram in package.related(part, "diagramData"))
+    charts = (lines(package, chart, is_chart=True) for chart in package.related(part, "chart", "chartEx"))
     return [*("\n".join(found) for found in (*diagrams, *charts) if found), *pictures(package, part)]
 
 
 def pictures(package: Package, part: str) -> list[str]:
-    """Return the text in the metafiles that a part shows, also as the previews of embedded objects."""
+    """Return the text in the metafiles of a part, including previews of embedded objects."""
     old = package.related(part, "vmlDrawing")
-    images = [image for each in (part, *old) for image in package.related(each, "image")]
+    images = [image for source in (part, *old) for image in package.related(source, "image")]
     shown = (image for image in dict.fromkeys(images) if image.lower().endswith((".emf", ".wmf")))
     return ["\n".join(found) for image in shown if (found := metafile.lines(package.data(image)))]
 
 
 def description(found: Attributes) -> str:
-    """Return what the properties of a picture say for those who do not see it; "" for what a program wrote."""
+    """Return the alternative text of a picture; "" if a program generated it."""
     text = " ".join(found.get("descr", "").split())
     return "" if _GENERATED.search(text) else text

@@ -1,4 +1,4 @@
-"""EPUB books, chapter by chapter in the order of reading; each is converted as the web page that it is."""
+"""Converts EPUB books, chapter by chapter in reading order. Each chapter is converted as a web page."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gnod.locations import Locations
 _CONTAINER = "META-INF/container.xml"
 _HEADING = re.compile(r"^#{1,6} +(.+)$", re.MULTILINE)
 _MAX_NAME = 80
-# Metadata of the book (Dublin Core), and how the text calls it.
+# Metadata of the book (Dublin Core), and its labels in the text.
 _LABELS = {
     "title": "Title",
     "creator": "Authors",
@@ -31,13 +31,13 @@ _LABELS = {
     "description": "Description",
     "identifier": "Identifier",
 }
-# Some books leave the namespaces out.
+# Some books omit the namespaces.
 _NAMES = [f"{space}:{name}" for space in ("opf", "") for name in ("item", "itemref")]
 _NAMES += [f"elements:{name}" for name in _LABELS]
 
 
 def _read(content: FileContent) -> Converted:
-    """Return the book, with the text that was recognised in its pictures at its end."""
+    """Return the book, with the recognised text of its pictures at the end."""
     package = Package(content, _CONTAINER)
     roots = package.elements(_CONTAINER, "container:rootfile", ":rootfile")
     root = roots[0].found.get("full-path", "") if roots else ""
@@ -58,17 +58,17 @@ def _read(content: FileContent) -> Converted:
 
 
 def _described(package: Package, root: str) -> tuple[str, list[str]]:
-    """Return what the book says of itself, as Markdown, and its chapters in the order of reading."""
+    """Return the metadata of the book as Markdown, and its chapters in reading order."""
     about: defaultdict[str, list[str]] = defaultdict(list)
     files: dict[str, str] = {}
     order: list[str] = []
-    for each in package.elements(root, *_NAMES):
-        match each.name.partition(":")[2]:
+    for element in package.elements(root, *_NAMES):
+        match element.name.partition(":")[2]:
             case "item":
-                files[each.found.get("id", "")] = each.found.get("href", "")
+                files[element.found.get("id", "")] = element.found.get("href", "")
             case "itemref":
-                order.append(files.get(each.found.get("idref", ""), ""))
-            case name if text := " ".join(each.text.split()):
+                order.append(files.get(element.found.get("idref", ""), ""))
+            case name if text := " ".join(element.text.split()):
                 about[name].append(text)
     described = [f"**{label}:** {', '.join(texts)}" for name, label in _LABELS.items() if (texts := about[name])]
     chapters = (_member(package, posixpath.dirname(root), reference) for reference in order if reference)
@@ -80,7 +80,7 @@ def _chapters(package: Package, chapters: list[str]) -> Iterator[tuple[int, str]
     left = content.max_characters
     for number, member in enumerate(chapters, start=1):
         content.allowance.take_member()  # a book may list one chapter a million times
-        # It is a web page, whatever the name of the member is.
+        # A chapter is a web page, even if the member has another extension.
         page = msgspec.structs.replace(
             content, data=package.data(member), name="chapter.html", max_characters=left, depth=content.depth + 1
         )
@@ -95,7 +95,7 @@ def _chapters(package: Package, chapters: list[str]) -> Iterator[tuple[int, str]
 
 
 def _name(text: str, number: int, taken: set[str]) -> str:
-    """Return the first heading of a chapter, with its number if another has the same; else the number."""
+    """Return the first heading of a chapter, with its number if the heading is not unique; otherwise the number."""
     heading = _HEADING.search(text)
     name = without_closing(heading[1])[:_MAX_NAME] if heading else ""
     if not name:
@@ -104,8 +104,8 @@ def _name(text: str, number: int, taken: set[str]) -> str:
 
 
 def _member(package: Package, folder: str, reference: str) -> str | None:
-    """Return the member that a reference names. The reference should be percent-encoded, but may be plain."""
-    paths = (posixpath.normpath(posixpath.join(folder, each)) for each in (unquote(reference), reference))
+    """Return the member that a reference names. References should be percent-encoded, but some are plain."""
+    paths = (posixpath.normpath(posixpath.join(folder, member)) for member in (unquote(reference), reference))
     return next((path for path in paths if path in package), None)
 
 

@@ -1,4 +1,4 @@
-"""Pages, Numbers and Keynote, as zip files: their preview, a PDF. Their own format is not public."""
+"""Converts the PDF preview in zip files of Pages, Numbers and Keynote. The format of the document is not public."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _read(content: FileContent) -> Converted:
 IWORK = Converter(
     label="an iWork document with a preview",
     mime="application/x-iwork",
-    extensions="pages numbers",  # a private key may also be called .key, and is not a damaged document
+    extensions="pages numbers",  # not .key, which is also the extension of private keys
     signature=_is_iwork,
     read=_read,
     location="page",
-    remark="the PDF inside it, which older versions of Pages, Numbers and Keynote save",
+    remark="reads the PDF preview that older versions of Pages, Numbers and Keynote save",
 )

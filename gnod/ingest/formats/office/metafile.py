@@ -1,6 +1,7 @@
-"""The text in pictures of Windows (EMF and WMF), in which Office shows embedded objects such as a part of a workbook.
+"""Extracts the text of Windows metafiles (EMF and WMF). Office shows embedded objects, such as a part of a workbook, in
+these.
 
-They are lists of drawing commands, some of which write text ([MS-EMF] 2.3.5 and [MS-WMF] 2.3.3).
+A metafile is a list of drawing commands, some of which write text ([MS-EMF] 2.3.5 and [MS-WMF] 2.3.3).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _GLYPHS, _NO_BOUNDS, _IS_ANSI, _HAS_RECTANGLE = 0x10, 0x100, 0x200, 0x06
 
 
 def lines(data: bytes) -> list[str]:
-    """Return what a metafile shows, text of the same height as one line; nothing for a file of another kind."""
+    """Return the text of a metafile. Text at the same height is one line. Other files have no lines."""
     if data[40:44] == _EMF_MARK:
         texts = _emf(data)
     elif data.startswith((_PLACEABLE, b"\1\0\x09\0", b"\2\0\x09\0")):
@@ -26,12 +27,12 @@ def lines(data: bytes) -> list[str]:
     found: dict[int, dict[str, None]] = {}
     for y, text in texts:
         if text := " ".join(text.replace("\0", " ").split()):
-            found.setdefault(y, {})[text] = None  # a shadow is the same text again
+            found.setdefault(y, {})[text] = None  # a shadow repeats the text
     return [" ".join(line) for line in found.values()]
 
 
 def _emf(data: bytes) -> Iterator[tuple[int, str]]:
-    """Yield the heights of texts, and the texts."""
+    """Yield the vertical position and the characters of each text."""
     at = 0
     while at + 8 <= len(data):
         kind, size = struct.unpack_from("<II", data, at)

@@ -1,7 +1,7 @@
-"""Numbers and dates as Excel shows them, from the codes of their formats (ECMA-376, part 1, 18.8.31).
+"""Formats numbers and dates as Excel shows them, from format codes (ECMA-376, part 1, 18.8.31).
 
-The decimal point is English, because it depends on who reads the file and not on the file; so thousands are not
-separated. Names of months and days are in the language that a code asks for, if it is in the table below.
+The decimal separator depends on the reader's system and not on the file: here it is a point, and thousands are not
+separated. Names of months and days are in the language of the code, if the table below has it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 Value = float | str
-# Excel shows these formats, which files name by their numbers, as the reader's system does; here they are ISO 8601.
+# Excel shows the formats with these numbers in the format of the reader's system; here they are ISO 8601.
 LOCAL_DATES = {14: "yyyy-mm-dd", 22: "yyyy-mm-dd h:mm"}
 _TOKEN = re.compile(
     r'"(?P<quoted>[^"]*)"?|\\(?P<escaped>.)|(?P<space>_.)|\*.|\[\$(?P<symbol>[^\]-]*)(?:-(?P<language>[0-9A-Fa-f]+)[^\]]*)?\]'
@@ -71,7 +71,7 @@ def number(text: str) -> float | None:
 
 
 def general(value: Value) -> str:
-    """Return a value without a format: up to 15 digits, which is what Excel keeps."""
+    """Return a value without a format. Excel keeps 15 digits."""
     if isinstance(value, str):
         return value
     if value.is_integer() and abs(value) < _FEW:
@@ -81,7 +81,7 @@ def general(value: Value) -> str:
 
 
 def date_of(serial: float, *, from_1904: bool = False) -> dt.datetime | None:
-    """Return the date that Excel stores as a number of days, to the millisecond; None where it has none."""
+    """Return the date for a number of days, to the millisecond; None if Excel has no date for it."""
     if not from_1904 and 0 <= serial < 60:
         serial += 1  # Excel counts the 29th of February 1900, which did not exist
     base = dt.datetime(1904, 1, 1) if from_1904 else dt.datetime(1899, 12, 30)
@@ -97,7 +97,7 @@ def number_format(code: str, from_1904: bool = False) -> NumberFormat:
 
 
 class NumberFormat:
-    """What a code says. `is_date`: it shows a date or time; `is_day`: it shows a day, month or year."""
+    """A parsed format code. `is_date`: it shows a date or time; `is_day`: it shows a day, month or year."""
 
     def __init__(self, code: str, from_1904: bool) -> None:
         language = _LANGUAGE.search(code)
@@ -116,14 +116,15 @@ class NumberFormat:
     def shown(self, value: Value) -> str:
         sections = self._sections
         if isinstance(value, str):
-            section = sections[3] if len(sections) == 4 else next((each for each in sections if each.is_text), None)
+            section = sections[3] if len(sections) == 4 else next((part for part in sections if part.is_text), None)
             return section.with_text(value) if section else value
         chosen, has_sign = self._chosen(value)
         text = chosen.shown(abs(value))
         return f"-{text}" if value < 0 and not has_sign and text.strip("0.") else text
 
     def _chosen(self, value: float) -> tuple[_Section, bool]:
-        """Return the section for a number, and whether it writes the sign: it does if it is for negative ones alone."""
+        """Return the section for a number, and whether the sign is implied because the section is for negative
+        numbers."""
         sections = self._sections
         for section in sections[:2]:
             if section.test and section.test(value):
@@ -162,7 +163,7 @@ class _Section:
             return self._date(value)
         if self._is_general:
             shown = general(value)
-            return "".join(shown if each[0] == "general" or each == _TEXT else _literal(each) for each in self._tokens)
+            return "".join(shown if part[0] == "general" or part == _TEXT else _literal(part) for part in self._tokens)
         return _digits(self._tokens, value)
 
     def _date(self, value: float) -> str:
@@ -190,7 +191,7 @@ class _Section:
         return "".join(shown)
 
     def _is_minute(self, at: int) -> bool:
-        """Tell whether `m` is a minute: it stands behind an hour or before a second."""
+        """Tell whether `m` is a minute: it follows an hour or precedes a second."""
         letters = [text[0].lower() if kind in ("date", "elapsed") else "" for kind, text in self._tokens]
         before = [letter for letter in letters[:at] if letter]
         after = [letter for letter in letters[at + 1 :] if letter]
@@ -287,7 +288,7 @@ def _without_zeros(digits: str, places: Sequence[str]) -> str:
 
 
 def _whole(marks: str, digits: str, places: Sequence[int]) -> dict[int, str]:
-    """Return what is written at each place before the point. The first one takes all digits that are left."""
+    """Return the digits at each place before the point. The first place takes all remaining digits."""
     if not places:
         return {}
     least = next((len(places) - at for at, place in enumerate(places) if marks[place] == "0"), 0)

@@ -1,4 +1,4 @@
-"""The styles and the numbering of a Word document: which paragraphs are headings, and the labels of lists ("3.2.1")."""
+"""Reads the styles and the numbering of a Word document, to find headings and the labels of lists ("3.2.1")."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ROMAN += [(9, "ix"), (5, "v"), (4, "iv"), (1, "i")]
 
 @dataclass
 class ParagraphStyle:
-    """What a style, or a paragraph itself, says; None where it says nothing. `outline` counts from 0."""
+    """The properties of a style or of a paragraph; None if not set. `outline` counts from 0."""
 
     name: str = ""
     based_on: str = ""
@@ -46,7 +46,7 @@ STYLE_ELEMENTS = ("w:style", "w:name", "w:basedOn", "w:outlineLvl", "w:ilvl", "w
 
 
 def styles_of(defined: Iterable[Element]) -> dict[str, ParagraphStyle]:
-    """Return the styles of paragraphs by their identifiers, from the elements of `word/styles.xml`."""
+    """Return the paragraph styles by id, from the elements of `word/styles.xml`."""
     styles: dict[str, ParagraphStyle] = {}
     style = ParagraphStyle()
     for name, found, _ in defined:
@@ -58,7 +58,7 @@ def styles_of(defined: Iterable[Element]) -> dict[str, ParagraphStyle]:
 
 
 def resolved(styles: Mapping[str, ParagraphStyle], identifier: str, own: ParagraphStyle) -> ParagraphStyle:
-    """Return what holds for a paragraph of a style, with what it says itself."""
+    """Return the effective properties of a paragraph from its style and its `own` properties."""
     found = replace(own)
     for _ in range(_LONGEST_CHAIN):
         if not identifier:
@@ -87,8 +87,7 @@ class _Level:
 
 
 class Numbering:
-    """The lists of a document, from `word/numbering.xml`, and how far each one has counted. `defined`: the elements of
-    that part."""
+    """The lists of a document and their counters. `defined`: the elements of `word/numbering.xml`."""
 
     NAMES = (
         *("w:abstractNum", "w:numStyleLink", "w:styleLink", "w:lvl", "w:start", "w:numFmt", "w:lvlText"),
@@ -97,7 +96,7 @@ class Numbering:
 
     def __init__(self, defined: Iterable[Element]) -> None:
         self._lists: dict[str, dict[int, _Level]] = {}
-        self._links: dict[str, str] = {}  # lists that have the levels of a style
+        self._links: dict[str, str] = {}  # lists that use the levels of a style
         self._named: dict[str, dict[int, _Level]] = {}
         self._numbers: dict[str, str] = {}
         self._starts: dict[tuple[str, int], int] = {}
@@ -129,7 +128,7 @@ class Numbering:
                     level.text = value
                 case "w:num":
                     number = found.get("w:numId", "")
-                    levels = {}  # those that follow belong to this number
+                    levels = {}  # the next levels belong to this number
                 case "w:abstractNumId":
                     self._numbers[number] = value
                 case "w:lvlOverride":
@@ -138,7 +137,7 @@ class Numbering:
                     self._starts[number, override] = _digit(value, 1)
 
     def label(self, number: str, level: int) -> str:
-        """Count one more paragraph of a list, and return its label; "" where it has none."""
+        """Count a paragraph of a list and return its label; "" if it has none."""
         key = self._numbers.get(number)
         if key is None or key not in self._lists:
             return ""
@@ -149,7 +148,7 @@ class Numbering:
             counts.update({at: start - 1 for (num, at), start in self._starts.items() if num == number})
         shape = found.get(level, _Level())
         counts[level] = counts.get(level, shape.start - 1) + 1
-        for deeper in [each for each in counts if each > level]:
+        for deeper in [counted for counted in counts if counted > level]:
             del counts[deeper]
         if shape.form == "bullet":
             return BULLET

@@ -1,4 +1,4 @@
-"""OLE files: the streams of Office documents until 2003, through olefile, and encrypted documents of all years."""
+"""Reads OLE files with olefile: the streams of Office documents until 2003, and encrypted documents of all versions."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from gnod.ingest.reading.converter import Converter, FileContent, ole_with, pass
 from gnod.ingest.reading.cpu_time import CpuTimeExceeded, limit_cpu_time
 from gnod.ingest.reading.result import ConversionFailed, Converted, authorship
 
-# Excel encrypts workbooks that are only protected against changes with a password that is the same everywhere
-# ([MS-OFFCRYPTO] 2.4.2.3), and opens them without asking. Files with another password stay closed.
+# Excel encrypts workbooks that are only protected against changes with this fixed password ([MS-OFFCRYPTO] 2.4.2.3),
+# and opens them without a prompt. Files with another password are not read.
 _KNOWN_PASSWORD = "VelvetSweatshop"
-_LIMIT_S = 10.0  # a file says how often its password is hashed
+_LIMIT_S = 10.0  # the file sets the number of hash rounds
 
 
 class Streams:
-    """The streams of one file, by their names, whose case does not matter.
+    """The streams of one file by their case-insensitive names.
 
-    Raises ConversionFailed where the directory cannot be read.
+    Raises ConversionFailed if the directory cannot be read.
     """
 
     def __init__(self, content: FileContent) -> None:
@@ -42,8 +42,8 @@ class Streams:
         return iter(self._paths)
 
     def read(self, *names: str) -> bytes:
-        """Return the first of these streams that the file has. Raises ConversionFailed (corrupt)."""
-        name = next((each.lower() for each in names if each in self), None)
+        """Return the first existing stream among `names`. Raises ConversionFailed (corrupt)."""
+        name = next((stream.lower() for stream in names if stream in self), None)
         if name is None:
             raise self.damaged(f"it has no stream {names[0]}")
         try:
@@ -53,7 +53,7 @@ class Streams:
             raise self.damaged(f"its stream {name} cannot be read") from error
 
     def finished(self, converted: Converted) -> Converted:
-        """Add the title, author and date from the file's properties."""
+        """Add the title, author and date from the properties of the file."""
         try:
             found = self._file.get_metadata()
         except (OSError, ValueError, IndexError, struct.error, TypeError):
@@ -78,7 +78,7 @@ def _text(value: bytes | str | None, code_page: int) -> str:
 
 
 def decrypted(content: FileContent) -> bytes:
-    """Return the file without its encryption. Raises ConversionFailed (encrypted)."""
+    """Decrypt the file. Raises ConversionFailed (encrypted)."""
     import msoffcrypto
 
     plain = io.BytesIO()
@@ -89,7 +89,7 @@ def decrypted(content: FileContent) -> bytes:
             file.decrypt(plain)
     except MemoryError:
         raise
-    except (Exception, CpuTimeExceeded) as error:  # it raises any exception for another password and for damage
+    except (Exception, CpuTimeExceeded) as error:  # a wrong password or damage can raise any exception
         raise password_protected() from error
     return plain.getvalue()
 

@@ -1,6 +1,6 @@
-"""OpenDocument files (LibreOffice): texts, sheets, slides and drawings.
+"""Converts OpenDocument files (LibreOffice): texts, sheets, slides and drawings.
 
-odfpy has had no release since 2020 and builds a tree of the whole file. This reads its parts once, without a tree.
+odfpy has had no release since 2020 and builds a tree of the whole file. This module streams the parts instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FLAT = re.compile(rb"<office:document\s[^<>]*office:mimetype=\"application/vnd\
 _LOCATIONS: dict[str, Kind] = {"spreadsheet": "sheet", "presentation": "slide", "graphics": "page"}
 _MOST_COLUMNS = 16_384
 _MOST_ROWS = 1_048_576
-# Deleted text, text generated from headings, numbers of notes, who commented and when, forms, pictures.
+# Deleted text, text generated from headings, numbers of notes, author and date of comments, forms, pictures.
 _HIDDEN_ELEMENTS = """
     text:tracked-changes text:table-of-content text:alphabetical-index text:note-citation elements:creator elements:date
     meta:date-string meta:creator-initials office:forms office:binary-data
@@ -70,7 +70,7 @@ class _Table:
 
 class _OpenDocument(XmlEvents):
     """Collects the text of `content.xml`. `pages` and `sheets` have the parts of a presentation and of a workbook;
-    `blocks` is what lies outside of them. `pictures`: what was recognised in pictures, by the name of the member."""
+    `blocks` has everything else. `pictures`: the recognised text of pictures, by the name of the member."""
 
     def __init__(self, max_characters: int, pictures: Mapping[str, str]) -> None:
         super().__init__(
@@ -113,7 +113,7 @@ class _OpenDocument(XmlEvents):
         self._max_characters = max_characters
         self._paragraphs: list[list[str]] = []
         self._tables: list[_Table] = []
-        self._items: list[bool] = []  # for each open list, whether its item already has a mark
+        self._items: list[bool] = []  # for each open list: whether its item already has a mark
         self._links: list[str] = []
         self._remarks: list[str] = []
         self._level = 0
@@ -122,7 +122,7 @@ class _OpenDocument(XmlEvents):
         self._titles = {"Title"}
 
     def converted(self, kind: Kind | None) -> Converted:
-        """Return the text, also of the tables that a damaged file leaves open. Raises ConversionFailed (too_long)."""
+        """Return the text, including tables that a damaged file leaves open. Raises ConversionFailed (too_long)."""
         while self._tables:
             self._end_table()
         if kind == "sheet":
@@ -162,8 +162,8 @@ class _OpenDocument(XmlEvents):
         if text:
             self._end_text(text, level)
         if not self._paragraphs and not self.inside["office:spreadsheet"]:
-            for each in self._taken_remarks():
-                self._block(each)
+            for comment in self._taken_remarks():
+                self._block(comment)
 
     def _end_text(self, text: str, level: int) -> None:
         if self.inside["text:note-body"] and self._paragraphs:
@@ -207,7 +207,7 @@ class _OpenDocument(XmlEvents):
 
     @property
     def _table(self) -> _Table:
-        """The innermost table; one that nobody reads where a row or cell is outside of tables."""
+        """The innermost table; for rows and cells outside tables, a table whose content is not used."""
         return self._tables[-1] if self._tables else _Table("")
 
     def _begin_row(self, found: Attributes) -> None:
@@ -225,7 +225,7 @@ class _OpenDocument(XmlEvents):
 
     def _end_table(self) -> None:
         table = self._tables.pop()
-        if self._tables:  # this is a table in a cell
+        if self._tables:  # a table in a cell
             self._tables[-1].cell += [" ".join(row) for row in table.rows if row]
         elif self.inside["office:spreadsheet"]:
             self.sheets.append(Sheet(table.name, enumerate(table.rows, start=1), beside=self._taken_remarks().copy))
@@ -277,14 +277,14 @@ def _read(content: FileContent, kind: Kind | None) -> Converted:
 
 
 def _headers(package: Package) -> str:
-    """Return the headers and footers of a text, once each: they are the only paragraphs among its styles."""
+    """Return the headers and footers of a text without repetitions: they are the only paragraphs among its styles."""
     styles = _OpenDocument(package.content.max_characters, {})
     package.read("styles.xml", styles)
     return "\n\n".join(dict.fromkeys(styles.blocks.markdown.split("\n\n")))
 
 
 def _read_flat(content: FileContent) -> Converted:
-    """Read a file in which everything is one XML text."""
+    """Read a file that is one XML text."""
     found = _FLAT.search(content.head)
     document = _OpenDocument(content.max_characters, {})
     try:
@@ -296,7 +296,7 @@ def _read_flat(content: FileContent) -> Converted:
 
 
 def _is(kind: str) -> Test:
-    """Recognise a file by its member `mimetype`, which templates have with a suffix."""
+    """Recognise a file by its member `mimetype`; templates have a suffix there."""
 
     def test(content: FileContent) -> bool:
         if not content.is_zip or not (content.zip_members or set()) >= {"mimetype", "content.xml"}:

@@ -1,6 +1,6 @@
-"""What Office files that are zips of XML parts have in common: parts, the relations between them, properties, pictures.
+"""Reads Office files that are zips of XML parts: the parts, the relations between them, properties, pictures.
 
-A part that cannot be read is left out, and the document says so. The formats themselves are in modules of their own.
+A part that cannot be read is left out and reported with the document. Each format has its own module.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _PROPERTY = re.compile(
     rb"<(dc:title|dc:creator|dcterms:created|meta:initial-creator|meta:creation-date)\b[^<>]*>([^<]+)<"
 )
 _PLACEHOLDER_TITLE = re.compile(r"(?:untitled|powerpoint presentation|slide 1|document\d*|word document)\Z", re.I)
-# Previews of the whole file do not match.
+# Does not match previews of the whole file.
 _PICTURE = re.compile(r"(?!docProps/|Thumbnails/).*\.(?:png|jpe?g|tiff?|webp|bmp)", re.I)
 _MAX_PICTURE_BYTES = 100_000_000
 # Smaller files are bullets and logos.
@@ -39,7 +39,7 @@ _ESCAPE = re.compile(r"_x([0-9A-Fa-f]{4})_")
 
 
 class Relation(NamedTuple):
-    """`kind`: the last word of its type, such as `header`. `target`: a part, or an address if it is outside."""
+    """`kind`: the last word of its type, such as `header`. `target`: a part, or an address if it is external."""
 
     kind: str
     target: str
@@ -47,9 +47,9 @@ class Relation(NamedTuple):
 
 
 class Package:
-    """The parts of a file, by their paths, whose case does not matter. `start`: the main part, the document itself.
+    """The parts of a file by their case-insensitive paths. `start`: the main part with the document.
 
-    Raises ConversionFailed where the zip itself cannot be read.
+    Raises ConversionFailed if the zip cannot be read.
     """
 
     def __init__(self, content: FileContent, usual_start: str) -> None:
@@ -64,12 +64,12 @@ class Package:
         return _part(part) in self._members
 
     def parts(self, pattern: str) -> list[str]:
-        """Return the parts with such a path, `slide2` before `slide10`."""
+        """Return the parts whose path matches the pattern, `slide2` before `slide10`."""
         found = (part for part in self._members if re.fullmatch(pattern, part))
         return sorted(found, key=lambda part: (len(part), part))
 
     def read(self, part: str, events: XmlEvents) -> None:
-        """Read a part up to the first damage. A missing part is empty."""
+        """Read a part up to the first damage. A missing part counts as empty."""
         for _ in self.stream(part, events):
             pass
 
@@ -83,13 +83,13 @@ class Package:
             self._unread.append(part)
 
     def elements(self, part: str, *names: str, hidden: tuple[str, ...] = ()) -> list[Element]:
-        """Return the elements of a part that have one of these names, up to the first damage."""
+        """Return the elements of a part with these names, up to the first damage."""
         events = Elements(names, hidden)
         self.read(part, events)
         return events.found
 
     def data(self, part: str) -> bytes:
-        """Return the bytes of a part; none if it cannot be read."""
+        """Return the bytes of a part; empty if it cannot be read."""
         try:
             return b"".join(self._chunks(part)) if part in self else b""
         except UNREADABLE_MEMBER:
@@ -106,15 +106,15 @@ class Package:
         return {found.get("Id", ""): _relation(found, folder) for _, found, _ in listed}
 
     def related(self, part: str, *kinds: str) -> list[str]:
-        """Return the parts of these kinds to which a part refers, in the order in which it lists them."""
+        """Return the parts of these kinds that a part refers to, in the order of its relations."""
         found = [relation.target for relation in self.relations(part).values() if relation.kind in kinds]
         return list(dict.fromkeys(target for target in found if target in self))
 
     def remarks(self, part: str, kind: str) -> Iterator[tuple[str, str]]:
-        """Yield the notes or comments on a part, with the cells that they are on; replies follow."""
-        for each in self.related(part, kind):
+        """Yield the notes or comments on a part with their cells; replies follow."""
+        for target in self.related(part, kind):
             events = _Remarks()
-            self.read(each, events)
+            self.read(target, events)
             for cell, author, lines in events.found:
                 if text := unescaped("".join(lines)).strip():
                     yield cell, remark(self._authors.get(author, ""), text)
@@ -129,7 +129,7 @@ class Package:
         return {found.get("id", ""): found.get("displayName") or found.get("name", "") for found in people}
 
     def finished(self, converted: Converted, properties: str = "docProps/core.xml") -> Converted:
-        """Add the title, author and date from the file's properties, and what could not be read.
+        """Add the title, author and date from the properties of the file, and the list of unreadable parts.
 
         Raises ConversionFailed if nothing could be read because of damage.
         """
@@ -154,7 +154,7 @@ class Package:
 
 
 class _Remarks(XmlEvents):
-    """`found`: cells, ids of authors, and texts. Replies stand before the text of the comment, in it."""
+    """`found`: cells, ids of authors, and texts. Replies are nested in the comment and precede its text."""
 
     def __init__(self) -> None:
         names = ("x:comment", "x:threadedComment", "p:cm", "powerpoint:cm", "powerpoint:reply")
@@ -186,7 +186,7 @@ def _relation(found: Attributes, folder: str) -> Relation:
 
 
 def with_properties(converted: Converted, xml: bytes) -> Converted:
-    """Add the title, author and date that a part with properties says."""
+    """Add the title, author and date from a part with properties."""
     found = {
         name.decode(): " ".join(html.unescape(value.decode("utf-8", "replace")).split())
         for name, value in reversed(_PROPERTY.findall(xml[:_PROPERTIES_LIMIT]))  # the first of each counts
@@ -200,17 +200,17 @@ def with_properties(converted: Converted, xml: bytes) -> Converted:
 
 
 def unescaped(text: str) -> str:
-    """Replace `_x000D_` and the like, with which Office writes control characters."""
+    """Replace escapes such as `_x000D_`, with which Office writes control characters."""
     return _ESCAPE.sub(lambda found: chr(int(found[1], 16)), text) if "_x" in text else text
 
 
 def remark(author: str, text: str) -> str:
-    """Return what somebody remarked on the text, as Markdown."""
+    """Return a note or comment as Markdown."""
     return "> " + (f"{author}: {text}" if author else text).replace("\n", "\n> ")
 
 
 def is_on(value: str | None) -> bool:
-    """Tell whether an attribute of a switch such as `<w:b/>` turns it on: it does where it is missing."""
+    """Tell whether the attribute of a switch such as `<w:b/>` turns it on; a missing attribute does."""
     return value not in ("0", "false", "off", "none")
 
 
@@ -219,7 +219,7 @@ def _part(name: str) -> str:
 
 
 def _pictures(data: bytes) -> list[str]:
-    """Return the names of the pictures in a file, in an order that stays the same."""
+    """Return the names of the pictures in a file, in a stable order."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             found = [
@@ -242,7 +242,7 @@ def embedded_picture(data: bytes, number: int) -> bytes:
 
 
 def recognised(content: FileContent) -> dict[str, str]:
-    """Return what was recognised in the pictures, by name; the others are noted."""
+    """Return the recognised text of the pictures, by name, and record the pictures that OCR has not read."""
     if not content.scans.wanted:
         return {}
     pictures = _pictures(content.data)

@@ -1,7 +1,7 @@
-"""Presentations of PowerPoint 97 to 2003 (ppt): the atoms of text of each slide, in its order ([MS-PPT]).
+"""Converts presentations of PowerPoint 97 to 2003 (ppt): the text atoms of each slide, in order ([MS-PPT]).
 
-The file is a stream of records in records. Its directory says where the newest version of each slide is. As in newer
-files, text of masters comes once, and notes and comments follow their slide.
+The file is a stream of nested records. Its directory has the offset of the newest version of each slide. As in newer
+files, the text of a master comes only once, and notes and comments follow their slide.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gnod.ingest.reading.result import Converted
 _DOCUMENT, _SLIDE_ATOM, _LIST, _LISTED, _DIRECTORY = 0x03E8, 0x03EF, 0x0FF0, 0x03F3, 0x1772
 _SHAPE, _PLACEHOLDER, _TEXT_KIND, _WIDE_TEXT, _TEXT, _OUTLINE_TEXT = 0xF004, 0x0BC3, 0x0F9F, 0x0FA0, 0x0FA8, 0x0F9E
 _COMMENT, _STRING, _HEADERS, _HEADERS_ATOM = 0x2EE0, 0x0FBA, 0x0FD9, 0x0FDA
-_BINARY_TAG_DATA = 0x138B  # it contains records, though its version says that it does not
+_BINARY_TAG_DATA = 0x138B  # it contains records although its version denies it
 _SLIDES, _MASTERS, _NOTES_PAGES = 0, 1, 2  # the lists of a document
 _TITLES = (0, 6)
 _NOT_NOTES = range(7, 13)  # placeholders of notes: date, number, footer, header and picture of the slide
@@ -55,7 +55,7 @@ class _Record(NamedTuple):
 
 
 class _Slide(NamedTuple):
-    """`number`: under which the directory has it. `outline`: texts that its shapes refer to, with their kinds."""
+    """`number`: its key in the directory. `outline`: texts that its shapes refer to, with their kinds."""
 
     number: int
     identifier: int
@@ -72,7 +72,7 @@ def _records(data: memoryview) -> Iterator[_Record]:
 
 
 def _all(record: _Record, depth: int = 0) -> Iterator[_Record]:
-    """Yield all records in a record, each before those in it."""
+    """Yield all records in a record, parents before children."""
     for inner in _records(record.data):
         yield inner
         if inner.is_container and depth < _DEEPEST and inner.kind not in (_COMMENT, _HEADERS):
@@ -95,7 +95,7 @@ def _is_encrypted(streams: Streams) -> bool:
 
 
 class _OldDeck:
-    """The slides, and what they share. `slides` are in their order."""
+    """The slides in order, and their shared data."""
 
     def __init__(self, data: memoryview) -> None:
         self._data = data
@@ -108,7 +108,7 @@ class _OldDeck:
             if record.kind == _DIRECTORY:
                 self._offsets |= _directory(record.data)
             elif record.kind == _DOCUMENT:
-                document = record  # earlier ones are from before it was saved again
+                document = record  # earlier ones are from earlier saves
         for record in _records(document.data) if document else ():
             if record.kind == _LIST:
                 self._lists[record.instance] = list(_listed(record))
@@ -142,14 +142,14 @@ class _OldDeck:
         return next(_records(self._data[offset:]), None)
 
     def _texts(self, listed: int, identifier: int, hidden: range) -> list[str]:
-        """Return the texts of a master or of a page with notes, without those in `hidden` placeholders."""
-        slide = next((each for each in self._lists.get(listed, []) if each.identifier == identifier), None)
+        """Return the texts of a master or of a notes page, except those in `hidden` placeholders."""
+        slide = next((page for page in self._lists.get(listed, []) if page.identifier == identifier), None)
         record = self._record_at(slide.number) if slide and identifier else None
         return [text for _, text in _shapes(record, [], hidden)[0]] if record else []
 
 
 def _directory(data: memoryview) -> dict[int, int]:
-    """Return the offsets that a directory gives, by their numbers: the first number of each run, then its offsets."""
+    """Return the offsets of a directory by number. It has runs with their first number and their offsets."""
     found = {}
     at = 0
     while at + 4 <= len(data):
@@ -180,7 +180,7 @@ def _listed(record: _Record) -> Iterator[_Slide]:
 
 
 def _references(slide: _Record) -> tuple[int, int]:
-    """Return the identifiers of the master, if it is shown, and of the notes of a slide."""
+    """Return the ids of the master, if it is shown, and of the notes of a slide."""
     for record in _records(slide.data):
         if record.kind == _SLIDE_ATOM and len(record.data) >= 22:
             master, notes, flags = struct.unpack_from("<IIH", record.data, 12)
@@ -191,7 +191,7 @@ def _references(slide: _Record) -> tuple[int, int]:
 def _shapes(
     slide: _Record, outline: list[_KindAndText], hidden: range = range(0)
 ) -> tuple[list[_KindAndText], list[str], list[tuple[str, str]]]:
-    """Return the texts, the footers, and the comments with their authors."""
+    """Return the texts, the footers and the comments of a slide; comments have their authors."""
     texts: list[_KindAndText] = []
     footers: list[str] = []
     comments: list[tuple[str, str]] = []
@@ -204,7 +204,7 @@ def _shapes(
         elif record.kind == _TEXT_KIND:
             kind = record.number
         elif record.kind == _COMMENT:
-            strings = {each.instance: each.string for each in _records(record.data)}
+            strings = {inner.instance: inner.string for inner in _records(record.data)}
             comments.append((strings.get(0, ""), strings.get(1, "")))
         elif record.kind == _HEADERS:
             footers += _headers(record)
@@ -219,22 +219,22 @@ def _shapes(
 def _headers(record: _Record) -> list[str]:
     """Return the date and the footer that slides show."""
     flags, texts = 0, {}
-    for each in _records(record.data):
-        if each.kind == _HEADERS_ATOM:
-            flags = each.number >> 16
-        elif each.kind == _STRING:
-            texts[each.instance] = each.string
+    for atom in _records(record.data):
+        if atom.kind == _HEADERS_ATOM:
+            flags = atom.number >> 16
+        elif atom.kind == _STRING:
+            texts[atom.instance] = atom.string
     shown = ((_HAS_DATE, 0), (_HAS_FOOTER, 2))
     return [texts[instance] for flag, instance in shown if flags & flag and texts.get(instance)]
 
 
 def _clean(text: str) -> str:
-    """Return the lines of a text; "" for a mark that stands for a number or date."""
+    """Return the lines of a text; "" for a placeholder of a number or date."""
     return "\n".join(line for line in trimmed(text.translate(_CONTROLS)).split("\n") if line != "*")
 
 
 PPT = Converter(
-    label="a PowerPoint presentation of 1997 to 2003",
+    label="a PowerPoint 97-2003 presentation",
     mime="application/vnd.ms-powerpoint",
     shared_extensions="ppt pps",
     signature=ole_with("PowerPoint Document", "PP97_DUALSTORAGE"),

@@ -1,7 +1,7 @@
-"""Presentations (pptx), slide by slide: shapes, tables, charts, diagrams, speaker notes and comments.
+"""Converts presentations (pptx) slide by slide: shapes, tables, charts, diagrams, speaker notes and comments.
 
 Text of masters and layouts that slides show, such as a copyright, comes once, with the first slide that shows it. The
-prompts in their placeholders ("Click to edit") are shown on no slide.
+prompts in their placeholders ("Click to edit") are left out, because no slide shows them.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def _read(content: FileContent) -> Converted:
 
 
 class _Deck:
-    """What the slides share. A master or layout is read once."""
+    """The shared data of the slides. A master or layout is read once."""
 
     def __init__(self, package: Package) -> None:
         relations = package.relations(package.start)
@@ -54,7 +54,7 @@ class _Deck:
         return "\n\n".join(filter(None, texts))
 
     def _background(self, part: str, max_characters: int) -> list[str]:
-        """Return the text of the layout and the master of a slide, unless another slide had it."""
+        """Return the text of the layout and the master of a slide, unless an earlier slide had it."""
         texts = []
         for behind in self._package.related(part, "slideLayout", "slideMaster"):
             if behind not in self._seen:
@@ -71,7 +71,7 @@ class _Deck:
 
 
 class _Shapes(drawings.Paragraphs):
-    """The shapes of one slide, its title first. `hidden`: kinds of placeholders that are left out."""
+    """The shapes of one slide, title first. `hidden`: the kinds of placeholders that are left out."""
 
     def __init__(self, max_characters: int, hidden: tuple[str, ...]) -> None:
         super().__init__(

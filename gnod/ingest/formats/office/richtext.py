@@ -1,4 +1,4 @@
-"""Rich text (RTF), through striprtf: the text, the cells of tables, no headings."""
+"""Converts rich text (RTF) with striprtf: the text and the cells of tables, without headings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _BLANK_LINES = re.compile(r"\n[ \t]*\n\s*")
 
 
 def _read(content: FileContent) -> Converted:
-    """Read rich text. Other files with this extension, such as exports, are read as text."""
+    """Read rich text. Other files with this extension, such as exports, are read as plain text."""
     if not content.data.startswith(_MAGIC):
         return unchanged(content.text(), "text/plain")
     return Converted(
@@ -30,7 +30,7 @@ def _read(content: FileContent) -> Converted:
 
 
 def text_of(source: str, label: str) -> str:
-    """Return the text of rich text. Raises ConversionFailed (timeout, corrupt)."""
+    """Return the plain text of rich text. Raises ConversionFailed (timeout, corrupt)."""
     from striprtf.striprtf import rtf_to_text
 
     try:
@@ -41,13 +41,13 @@ def text_of(source: str, label: str) -> str:
         raise ConversionFailed("timeout", message) from None
     except (ValueError, LookupError, OverflowError, AttributeError, TypeError) as error:
         raise ConversionFailed("corrupt", f"The {label} is damaged: its text cannot be read.") from error
-    # Characters beyond the first 65,536 are written as two halves.
+    # Characters above U+FFFF are written as two surrogates.
     text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text.replace("\xad", "")  # it marks where a word may be hyphenated
+    return text.replace("\xad", "")  # soft hyphens
 
 
 def _paragraphs(text: str) -> str:
-    """A paragraph of RTF is one line. Lines of cells stay together."""
+    """Separate the paragraphs, which are lines in RTF. Lines of cells stay together."""
     lines = (line.strip().rstrip("|").replace("|", " | ") for line in text.split("\n"))
     return _BLANK_LINES.sub("\n\n", "\n\n".join(lines)).strip()
 

@@ -1,4 +1,4 @@
-"""What workbooks of all formats have in common: a table for each sheet, row by row, and what cells show."""
+"""Writes workbooks of all formats: a table for each sheet, row by row, with the displayed values of cells."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted
 from gnod.ingest.reading.versions import versioned
 
-# Programs give these names, also to copies (`Sheet1 (2)`). They say nothing about a sheet.
+# Programs generate these names, also for copies (`Sheet1 (2)`). They do not describe a sheet.
 _NO_NAME = re.compile(
     r"(?:(?:Work)?sheet|(?:(?:Work)?sheet|Chart|Tabelle|Diagramm|Feuil|Graph|Hoja|Foglio|Planilha|Plan|Folha|Blad|Ark"
     r"|Arkusz|List|Munka|Munkalap|Sayfa|Taulukko|Лист|Аркуш|Φύλλο|シート|工作表|시트) ?\d{1,3})(?: ?\(\d+\)|_\d+)?",
     re.I,
 )
-# Fonts, sizes and fields in the text of a header: `&"Arial,Bold"&12Costs &P`, or `&[Page]`
+# Fonts, sizes and fields in the text of a header: `&"Arial,Bold"&12Costs &P`, or `&[Page]`.
 _HEADER_CODE = re.compile(r'&(?:"[^"]*"|\[[^\]]*\]|\d+|K(?:[0-9A-F]{6}|\d\d[+-]\d{3})|[A-Z])', re.I)
 _HEADER_PARTS = re.compile(r"&[LCR]")
 _PAGE_NUMBER = re.compile(r"&(?:P|\[Page\])", re.I)
@@ -31,7 +31,7 @@ _CONSTANT = re.compile(r'-?[\d.]+%?|"[^"]+"')
 
 
 class Sheet(NamedTuple):
-    """`rows`: what the cells show, with the numbers of the rows. `beside`: what else there is, asked for after them."""
+    """`rows`: displayed cells, with row numbers. `beside`: further text of the sheet, read after the rows."""
 
     name: str
     rows: Iterable[tuple[int, list[str]]]
@@ -40,7 +40,7 @@ class Sheet(NamedTuple):
 
 
 class Cells:
-    """Shows the values of cells. `codes`: the codes of their formats, by the number of the style."""
+    """Formats the values of cells. `codes`: format codes by style number."""
 
     def __init__(self, codes: Sequence[str], from_1904: bool) -> None:
         self._from_1904 = from_1904
@@ -49,7 +49,7 @@ class Cells:
         }
 
     def shown(self, value: float | str, style: str) -> str:
-        """Return a value as its cell shows it, without commas between thousands. What the format does not show follows:
+        """Return a value as its cell shows it, without commas between thousands. Details that the format hides follow:
         the other digits of a number, and a date in ISO 8601."""
         found = self._formats.get(style)
         text = found.shown(value).strip() if found else general(value).strip()
@@ -66,7 +66,7 @@ class Cells:
         return date.date().isoformat() if date else ""
 
     def iso(self, value: str, style: str) -> str:
-        """Return a date that the file has in ISO 8601 as its cell shows it."""
+        """Return an ISO 8601 date of the file as its cell shows it."""
         try:
             date = dt.datetime.fromisoformat(value).replace(tzinfo=None)
         except ValueError:
@@ -76,7 +76,7 @@ class Cells:
 
 
 def _shows_all(text: str, value: float) -> bool:
-    """Tell whether a text has all digits of a number."""
+    """Tell whether a text contains all digits of a number."""
     digits = _DIGITS.search(text)
     if not digits or "E" in text:
         return False
@@ -89,7 +89,7 @@ def _whole(value: float, *, is_percent: bool) -> str:
 
 
 def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) -> Converted:
-    """Write a table for each sheet, below its name. Raises ConversionFailed."""
+    """Write a table for each sheet below the name of the sheet. Raises ConversionFailed."""
     parts = Parts("sheet", max_characters)
     try:
         for sheet in sheets:
@@ -112,14 +112,14 @@ def from_sheets(sheets: Iterable[Sheet], max_characters: int, extension: str) ->
 
 
 def unreadable(error: Exception, label: str) -> ConversionFailed:
-    """Return what the exception of a library means."""
+    """Return the error for an exception of a library."""
     if "encrypted" in str(error).lower():
         return password_protected()
     return ConversionFailed("corrupt", f"The {label} is damaged: its sheets cannot be read.")
 
 
 def definition(name: str, value: str, sheet: str, is_first: bool) -> str:
-    """Return a defined name with the sheet whose cells it means; a constant with its value, with the first sheet."""
+    """Return a defined name that refers to cells of the sheet; on the first sheet, also a constant with its value."""
     if name.startswith("_") or "#REF!" in value:
         return ""
     found = _SHEET_NAME.match(value)
@@ -130,7 +130,7 @@ def definition(name: str, value: str, sheet: str, is_first: bool) -> str:
 
 
 def header_text(text: str) -> str:
-    """Return what a page shows at its top or bottom, without the numbers of pages ("Page 1 of 9")."""
+    """Return the text of a header or footer, without page numbers ("Page 1 of 9")."""
     return " ".join(filter(None, map(_part_of_header, _HEADER_PARTS.split(text.replace("&&", "\0")))))
 
 

@@ -1,4 +1,4 @@
-"""Drawings of Visio (vsdx), page by page: the texts of the shapes."""
+"""Converts Visio drawings (vsdx) page by page: the texts of the shapes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import Converted
 
 _PAGES = r"visio/pages/page\d+\.xml"
-_NO_NAME = re.compile(r"\w+-\d+")  # Visio itself gives names such as `Page-1`
+_NO_NAME = re.compile(r"\w+-\d+")  # Visio generates names such as `Page-1`
 
 
 def _read(content: FileContent) -> Converted:
@@ -22,7 +22,7 @@ def _read(content: FileContent) -> Converted:
     related = [part for each in contents for part in package.related(each, "page")]
     pages = Parts("page", content.max_characters)
     for number, part in enumerate(related or package.parts(_PAGES), start=1):
-        shapes = (trimmed(each.text) for each in package.elements(part, "visio:Text"))
+        shapes = (trimmed(shape.text) for shape in package.elements(part, "visio:Text"))
         name = names[number - 1] if number <= len(names) else ""
         heading = f"## {name}" if name and not _NO_NAME.fullmatch(name) else ""
         pages.add("\n\n".join(filter(None, [heading, *shapes, *drawings.pictures(package, part)])), number)

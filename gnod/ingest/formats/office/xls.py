@@ -1,5 +1,5 @@
-"""Workbooks of Excel 97 to 2003 and before (xls). xlrd reads the cells; records that it skips are read here: text
-boxes, titles of charts, headers and footers."""
+"""Converts workbooks of Excel 97 to 2003 and earlier (xls). xlrd reads the cells; this module reads the records that
+xlrd skips: text boxes, titles of charts, headers and footers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _read(content: FileContent) -> Converted:
 
 
 def _with_known_version(data: bytes) -> bytes:
-    """Return a workbook with a version that xlrd knows: some programs write others, and the records are those of 5."""
+    """Return a workbook with a version that xlrd knows: some programs write others, with records of version 5."""
     is_odd = data.startswith(b"\x09\x08") and data[4:6] not in _VERSIONS
     return data[:4] + _VERSIONS[0] + data[6:] if is_odd else data
 
@@ -64,7 +64,7 @@ def _opened(data: bytes, content: FileContent, *, with_formats: bool) -> xlrd.Bo
 
 
 class _OldBook:
-    """`unread`: what cannot be read, in words."""
+    """The workbook as xlrd reads it. `unread`: names of the parts that cannot be read."""
 
     def __init__(self, data: bytes, content: FileContent) -> None:
         self.unread: list[str] = []
@@ -91,7 +91,7 @@ class _OldBook:
         return _opened(_without_objects(self._data), self._content, with_formats=False)
 
     def _sheet(self, at: int) -> Any:
-        """Return a sheet; where that fails, once more without what xlrd does not need for cells."""
+        """Return a sheet; if that fails, try again without the records that xlrd does not need for cells."""
         for is_first in (True, False):
             try:
                 return (self._book if is_first else self._plain).sheet_by_index(at)
@@ -133,8 +133,8 @@ class _OldBook:
 
 
 def _texts_beside(data: bytes, *, has_flags: bool) -> dict[str, dict[str, None]]:
-    """Return the texts that xlrd skips, once each, by the names of the sheets. `has_flags`: texts say whether their
-    characters have two bytes."""
+    """Return the texts that xlrd skips, without repetitions, by sheet name. `has_flags`: a flag of each text shows
+    whether its characters have two bytes."""
     found: defaultdict[str, dict[str, None]] = defaultdict(dict)
     names: dict[int, str] = {}
     sheet = ""
@@ -162,7 +162,7 @@ def _texts_beside(data: bytes, *, has_flags: bool) -> dict[str, dict[str, None]]
 
 
 def _without_objects(data: bytes) -> bytes:
-    """Return a workbook in which shapes, notes and their texts are records that no program knows."""
+    """Return a workbook in which the records of shapes, notes and their texts have an unknown kind."""
     left = bytearray(data)
     for at, kind, _ in _records(data):
         if kind in _OBJECTS:
@@ -197,12 +197,12 @@ _is_biff = starts_with(b"\x09\x00\x04\x00\x07\x00", b"\x09\x02\x06\x00\x00\x00",
 _is_ole_workbook = ole_with("Workbook", "Book")
 
 XLS = Converter(
-    label="a workbook of before 2007",
+    label="a workbook from before 2007",
     mime="application/vnd.ms-excel",
     shared_extensions="xls xlt",  # web sites give this name to HTML and to tab-separated text
     signature=_is_xls,
     read=_read,
     headings=True,
     location="sheet",
-    remark="as newer workbooks",
+    remark="like newer workbooks",
 )

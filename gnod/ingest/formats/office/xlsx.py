@@ -1,4 +1,4 @@
-"""Workbooks (xlsx): what the cells show, and what is beside them: notes, charts, text boxes, headers, defined names."""
+"""Converts workbooks (xlsx): the displayed cells, notes, charts, text boxes, headers and defined names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _read(content: FileContent) -> Converted:
 
 
 class _Book:
-    """What the sheets share."""
+    """The shared data of the sheets."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
@@ -75,7 +75,7 @@ class _Book:
 
 
 class _Strings(XmlEvents):
-    """The texts that cells share. How to read Japanese ones aloud is left out."""
+    """The texts that cells share. Phonetic readings of Japanese text are left out."""
 
     def __init__(self) -> None:
         super().__init__({"x:si": self._begin}, {}, ["x:rPh"], on_text={"x:t": self._add})
@@ -105,7 +105,7 @@ def _codes(package: Package) -> Iterator[str]:
 
 
 class _Rows(XmlEvents):
-    """The rows of one sheet that are read so far, and the headers and footers of its pages."""
+    """The rows of one sheet so far, and the headers and footers of its pages."""
 
     def __init__(self, strings: list[str], cells: Cells) -> None:
         texts = {"x:f": self._take_formula, "x:v": self._take_value, "x:t": self._add_text}
@@ -171,7 +171,7 @@ class _Rows(XmlEvents):
                 return self._cells.iso(value, self._style)
             case "str" | "inlineStr":
                 return self._cells.shown(unescaped(value), self._style)
-        # A program that does not calculate leaves the result out.
+        # Programs that do not calculate omit the result.
         return value or (f"={self._formula}" if self._formula else "")
 
     def _add_header(self, written: str) -> None:
@@ -194,6 +194,6 @@ XLSX = Converter(
     read=_read,
     headings=True,
     location="sheet",
-    remark="what cells show, without commas between thousands, dates also as 2026-05-04; hidden sheets are read and"
+    remark="displayed values, without commas between thousands, dates also as 2026-05-04; hidden sheets are read and"
     " marked; with notes, charts, headers and defined names",
 )

@@ -1,7 +1,7 @@
-"""Reads XML as a stream of events: builds no tree and expands no entities. Must not depend on a format.
+"""Reads XML as a stream of events, without a tree. It does not expand entities. Must not depend on a format.
 
-Elements have short names, such as `w:p`: the last word of their namespace's address and their own name, whatever
-prefix the file uses.
+Elements have short names such as `w:p`, independent of the prefixes in the file: the last word of the namespace's
+address, and the name.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from xml.parsers import expat
 Attributes = dict[str, str]
 Begin = Callable[[Attributes], None]
 End = Callable[[], None]
-# Prefixes for what the address of a namespace calls differently.
+# Prefixes for namespaces whose address ends in another word.
 _PREFIXES = {
     "wordprocessingml": "w",
     "spreadsheetml": "x",
@@ -44,10 +44,10 @@ def short(name: str) -> str:
 
 class XmlEvents:
     """Calls `on_start` and `on_end` of an element by its short name, and `on_text` at its end with the text in it.
-    Attributes have short names, those without a namespace just their name. What is in `hidden` elements is left out.
-    `inside` counts the elements around the present one by their names.
+    Attributes have short names; without a namespace, only their name. The content of `hidden` elements is left out.
+    `inside` counts the surrounding elements by name.
 
-    A file may offer several forms of an element to newer and older programs: the first one with text is read.
+    A file may have alternatives of an element for newer and older programs; the first one with text is read.
     Subclasses count the text that they take in `written`.
     """
 
@@ -71,13 +71,14 @@ class XmlEvents:
         self.inside: defaultdict[str, int] = defaultdict(int)
 
     def read(self, chunks: Iterable[bytes]) -> Iterator[None]:
-        """Read chunk by chunk: what is asked for between two is what there is so far. Raises expat.ExpatError."""
+        """Read chunk by chunk and yield after each, so that callers can take partial results. Raises
+        expat.ExpatError."""
         parser = expat.ParserCreate(namespace_separator=" ")
         parser.buffer_text = True
         parser.StartElementHandler = self._element_begins
         parser.EndElementHandler = self._element_ends
         parser.CharacterDataHandler = self._text_comes
-        parser.DefaultHandler = lambda _: None  # with it, expat does not expand entities
+        parser.DefaultHandler = lambda _: None  # this handler stops expat from expanding entities
         for chunk in chunks:
             parser.Parse(chunk, False)
             yield
@@ -85,7 +86,7 @@ class XmlEvents:
         yield
 
     def hide(self) -> None:
-        """Leave out the rest of the element that just began."""
+        """Leave out the rest of the element that has just started."""
         self._hidden = 1
 
     def _keep(self, _: Attributes) -> None:
@@ -142,7 +143,7 @@ class Element(NamedTuple):
 
 
 class Elements(XmlEvents):
-    """The elements of some names, in the order in which they begin, with the text up to the next one or their end."""
+    """Collects elements with some names in document order, with the text up to the next one or to their end."""
 
     def __init__(self, names: Sequence[str], hidden: Iterable[str] = ()) -> None:
         super().__init__(

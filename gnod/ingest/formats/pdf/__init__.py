@@ -1,6 +1,6 @@
-"""PDF, through PDFium: its text, its pages as pictures, the characters of a page with their boxes.
+"""Reads PDF files with PDFium: text, pages as pictures, and characters with their boxes.
 
-Recognising pages without text is in `gnod.ingest.ocr`.
+`gnod.ingest.ocr` recognises pages without text.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ _PASSWORD = re.compile(r"password|security", re.I)
 
 @contextmanager
 def opened(data: bytes, number: int | None = None) -> Iterator[Any]:
-    """Open a PDF file, which must have the page `number` if that is given, for the block. Raises ConversionFailed, also
-    for what PDFium raises in the block."""
+    """Open a PDF file for a block. If `number` is given, the file must have that page. Raises ConversionFailed, also
+    for errors of PDFium in the block."""
     import pypdfium2  # type: ignore[import-untyped]
 
     try:
-        # Offsets inside a PDF count from its header, whatever precedes it.
+        # Offsets in a PDF count from its header, so skip all bytes before it.
         document = pypdfium2.PdfDocument(data[max(0, data.find(HEADER)) :])
     except pypdfium2.PdfiumError as error:
         raise _not_opened(data, error) from error

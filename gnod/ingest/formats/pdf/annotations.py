@@ -1,5 +1,5 @@
-"""What lies on the pages of a PDF: fields that were filled in, comments, attached files; forms in XML. Must not know of
-text."""
+"""Reads annotations of PDF pages: filled-in fields, comments and attached files; also XML forms. Must not depend on the
+text of pages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _TEXTS = ("text", "exData", "xfa:data")  # elements of forms in XML: captions, c
 
 
 class Annotated(NamedTuple):
-    """`page`: with the fields and stamps drawn into it. `values`: of fields, which may not be drawn. `attached`: the
-    places of attached files among the annotations of the page."""
+    """`page`: the page with its fields and stamps drawn into it. `values`: values of fields, including those that are
+    not drawn. `attached`: the indices of attached files among the annotations of the page."""
 
     page: Any
     values: list[str]
@@ -33,12 +33,12 @@ class Annotated(NamedTuple):
 
 
 def annotated(document: Any, number: int) -> Annotated:
-    """Return the page `number`, from 0, without its comments. Raises what PDFium raises."""
+    """Return the page `number`, from 0, without its comments. Errors of PDFium are not caught."""
     from pypdfium2 import raw  # type: ignore[import-untyped]
 
     found = Annotated(document[number], [], [], [])
     count = min(raw.FPDFPage_GetAnnotCount(found.page), _MAX_ANNOTATIONS)
-    # Remove the last one first, so that the places of the others stay the same.
+    # Remove the last one first, so that the indices of the others do not change.
     lacking = [_take(found, document.formenv, at) for at in reversed(range(count))]
     if not any(lacking):
         return found
@@ -48,7 +48,7 @@ def annotated(document: Any, number: int) -> Annotated:
 
 
 def _take(found: Annotated, form: Any, at: int) -> bool:
-    """Note what an annotation says, and remove it if it is a comment. Tell whether it has text that the page lacks."""
+    """Record the content of an annotation, and remove a comment. Tell whether it has text that the page lacks."""
     from pypdfium2 import raw
 
     annotation = raw.FPDFPage_GetAnnot(found.page, at)
@@ -69,7 +69,7 @@ def _take(found: Annotated, form: Any, at: int) -> bool:
 
 
 def _value(form: Any, annotation: Any) -> str:
-    """Return what was filled in or chosen; "" for buttons and passwords."""
+    """Return the value that was filled in or chosen; "" for buttons and passwords."""
     from pypdfium2 import raw
 
     texts = (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX)
@@ -89,7 +89,7 @@ def _string(read: Callable[[Any, int], int]) -> str:
 
 
 def xfa_texts(document: Any) -> list[str]:
-    """Return the captions and the values of a form whose pages only Acrobat builds, from XML (XFA)."""
+    """Return the captions and values of an XML form (XFA), whose pages only Acrobat can build."""
     from pypdfium2 import raw
 
     if raw.FPDF_GetFormType(document.raw) != raw.FORMTYPE_XFA_FULL:
@@ -115,8 +115,8 @@ def _texts_in(xml: str) -> Iterator[str]:
 
 
 def members(content: FileContent, attached: Sequence[tuple[int, int]]) -> Iterator[Member]:
-    """Yield the files that are attached to the document, and to its pages: `attached` has their places as (page, place
-    among its annotations)."""
+    """Yield the files that are attached to the document, and to its pages at `attached`: (page, index among its
+    annotations)."""
     import pypdfium2
     from pypdfium2 import raw
 

@@ -1,5 +1,5 @@
-"""From the texts of a PDF's pages to one that can be read on: without the lines that every page has, and with the words
-whole that a line or a page divides. Pure."""
+"""Makes the texts of PDF pages continuous: removes running heads, and joins words that are split between lines or
+pages. Pure."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from itertools import chain
 from gnod.ingest.formats.pdf.page_text import DIVIDED
 
 _PAGE = "\f"
-# A divided word and what follows it up to the next space. A capital letter may begin another word. Words are tried from
-# their first letter only, so that no text takes quadratic time.
+# A divided word and the characters up to the next space. A capital letter may begin another word. A match can only
+# start at the first letter of a word, so that no text takes quadratic time.
 _DIVISION = re.compile(rf"(?<![^\W_])([^\W_]++)({DIVIDED}|-[\n{_PAGE}](?=[^\W\d_A-Z]))([^\W_]+)(\S*) ?")
 _COMPOUND = re.compile(r"(?<![^\W_])[^\W_]++-[^\W_]+")
 _WORD = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\b\d{1,4}\b")
 _SENTENCE_END = re.compile(r"[.!?:]['\"”’)]*\Z")
-# Running heads are among this many lines at either end of a page that has more lines than that.
+# Running heads are among this many lines at the top and bottom of a page that has more lines.
 _EDGE = 2
 _FEWEST_LINES = 6
 _FEWEST_PAGES = 3
 
 
 def readable(pages: Sequence[str]) -> list[str]:
-    """Return the texts of the pages, of which each has lines."""
+    """Return the continuous texts of the pages."""
     return _whole_words(_PAGE.join(_without_heads([page.split("\n") for page in pages]))).split(_PAGE)
 
 
@@ -43,8 +43,8 @@ def _whole_words(text: str) -> str:
 
 
 def _without_heads(pages: Sequence[list[str]]) -> Iterable[str]:
-    """Remove page numbers, and lines that are at the ends of many pages. Of equal ones, the first stays; those with
-    another number may be content."""
+    """Remove page numbers, and lines that are at the top or bottom of many pages. The first of equal lines stays. Lines
+    with another number than that of the page may be content."""
     offset = _offset(pages)
     keys = [{at: _key(lines[at], number - offset) for at in _edges(lines)} for number, lines in enumerate(pages)]
     on: defaultdict[str, list[int]] = defaultdict(list)
@@ -64,7 +64,7 @@ def _edges(lines: Sequence[str]) -> Iterable[int]:
 
 
 def _offset(pages: Sequence[list[str]]) -> int:
-    """Return what to subtract from the place of a page in the file to have the number that is printed on it."""
+    """Return the difference between the index of a page in the file and its printed number."""
     found = Counter(
         number - int(match[0])
         for number, lines in enumerate(pages)
@@ -75,16 +75,16 @@ def _offset(pages: Sequence[list[str]]) -> int:
 
 
 def _key(line: str, printed: int) -> str:
-    """Return what a line has in common with those of other pages; `printed` is the number of its page."""
+    """Return the part of a line that it shares with lines of other pages. `printed` is the number of its page."""
     return re.sub(rf"\b{printed}\b", "#", line.strip().lower())
 
 
 def _is_frequent(numbers: Sequence[int]) -> bool:
-    """Tell whether a line is on many pages; odd and even ones may have different lines."""
+    """Tell whether a line is on many pages; odd and even pages may have different lines."""
     return len(numbers) >= _FEWEST_PAGES and 3 * len(numbers) > numbers[-1] - numbers[0]
 
 
 def _with_heads(lines: list[str], heads: list[str]) -> list[str]:
-    """Put the heads behind a sentence, so that they interrupt none that continues from the page before."""
+    """Put the heads behind the first sentence end, so that they do not interrupt a sentence from the page before."""
     at = next((at for at, line in enumerate(lines) if _SENTENCE_END.search(line)), len(lines) - 1)
     return [*lines[: at + 1], *heads, *lines[at + 1 :]]

@@ -1,8 +1,8 @@
-"""The text of one PDF page, through PDFium: as it is indexed, and with the box of each character. Must not know of
-other pages or of queries.
+"""Reads the text of one PDF page with PDFium: as indexed, and with the box of each character. Must not depend on other
+pages or on queries.
 
-One call returns all characters of a page, 20 times as fast as asking for the box of each. So for the index, only the
-letters of words are asked for, because PDFium takes a gap that is narrow beside wide letters for none.
+One call returns all characters of a page, 20 times as fast as requests for each box. For the index, only the boxes of
+letters in words are requested, because PDFium misses spaces that are narrow beside wide letters.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from gnod.ingest.reading.result import ConversionFailed
 _MAX_CHARACTERS = 200_000
 _NO_BOX = (0.0, 0.0, 0.0, 0.0)
 _LIGATURES = {code: normalize("NFKC", chr(code)) for code in range(0xFB00, 0xFB07)}
-# The codes that TeX's fonts have for ligatures, where a Type 3 font does not name its letters.
+# The codes of ligatures in TeX's fonts, for Type 3 fonts that do not name their letters.
 _TEX = dict(zip("\x0b\x0c\r\x0e\x0f\x1b\x1c\x1d\x1e\x1f", ("ff", "fi", "fl", "ffi", "ffl") * 2, strict=True))
 _TEX_LIGATURE = re.compile(r"[\x0b-\x0f\x1b-\x1f](?:(?=[a-z]{2})|(?<=[a-z]{2}[^\r]))")
-# Stands for the hyphen and the line end inside a word that PDFium has found.
+# Replaces the hyphen and line end inside a word that PDFium has recognised.
 DIVIDED = "\ufffe"
 _WORD = re.compile(r"[^\W\d_]{3,}")
-# The narrowest space between words, as a share of the height of a line.
+# The narrowest space between words, as a share of the line height.
 _SPACE = 0.13
 _NEARLY_ALL = 0.9
 _CONTROLS = dict.fromkeys((*range(9), *range(11, 32)), " ")
 _READABLE = str.maketrans(_CONTROLS | {0x0D: None} | _LIGATURES)
-# TeX draws an accent as a character of its own before the letter.
+# TeX draws an accent as a separate character before the letter.
 _ACCENTS = dict(zip("´¨ˆ˜ˇ˘˙˚¸˝", "\u0301\u0308\u0302\u0303\u030c\u0306\u0307\u030a\u0327\u030b", strict=True))
 _ACCENTED = re.compile(rf"(?<=[^\W\d_]) ([{''.join(_ACCENTS)}]) ([^\W\d_])|([{''.join(_ACCENTS)}])([^\W\d_])")
 _HANGUL = re.compile("[\uac00-\ud7a3]")
@@ -61,7 +61,7 @@ def read_page(data: bytes, number: int) -> PageText:
 
 
 def read_text(page: Any) -> PageText:
-    """Return the text of a page of PDFium's. Raises ConversionFailed."""
+    """Return the text of a PDFium page. Raises ConversionFailed."""
     width, height = page.get_size()
     shown = on_screen(page.get_bbox(), page.get_rotation())
     text: list[str] = []
@@ -77,25 +77,25 @@ def read_text(page: Any) -> PageText:
 
 
 def _from_utf8(text: str) -> str:
-    """Return a text with its letters. Some programs write the map of a font in UTF-8 instead of UTF-16, which makes
-    each letter a Korean syllable."""
+    """Return a text with repaired letters. Some programs write the map of a font in UTF-8 instead of UTF-16, so that
+    each letter is read as a Korean syllable."""
     syllables = set(_HANGUL.findall(text))
     if len(syllables) < _FEWEST_SYLLABLES:
         return text
     try:
-        return text.translate({ord(each): each.encode("utf-16-be").decode() for each in syllables})
+        return text.translate({ord(syllable): syllable.encode("utf-16-be").decode() for syllable in syllables})
     except UnicodeDecodeError:
         return text
 
 
 def _tex_ligatures(text: str) -> dict[int, str]:
-    """Return the ligatures in words that have TeX's codes: the letters, by place."""
+    """Return the letters of ligatures with TeX's codes in words, by index."""
     found = {match.start(): _TEX[match[0]] for match in _TEX_LIGATURE.finditer(text)}
-    return found if set(found.values()) != {"fl"} else {}  # the code of fl alone may be that of any letter
+    return found if set(found.values()) != {"fl"} else {}  # the code of fl alone may be any letter
 
 
 def _characters(text_page: Any) -> Iterator[tuple[str, Rect]]:
-    """Yield each character, a ligature as its letters, with its box from the lower left corner."""
+    """Yield each character with its box from the lower left corner. A ligature yields its letters."""
     from pypdfium2 import raw  # type: ignore[import-untyped]
 
     count = raw.FPDFText_CountChars(text_page)
@@ -130,8 +130,8 @@ def _box(rect: Any) -> Rect:
 
 
 def on_screen(area: Rect, rotation: int) -> Callable[[Rect], Rect]:
-    """Return what moves a box from the coordinates of the page, upwards, to those of its visible `area` as it is
-    shown, downwards. `rotation`: clockwise, in degrees."""
+    """Return a function from boxes in page coordinates, upwards, to boxes in the visible `area` as shown, downwards.
+    `rotation`: clockwise, in degrees."""
     left, bottom, right, top = area
     turn: Callable[[float, float], tuple[float, float]] = {
         0: lambda x, y: (x - left, top - y),
@@ -151,7 +151,7 @@ def on_screen(area: Rect, rotation: int) -> Callable[[Rect], Rect]:
 
 
 def plain_text(page: Any) -> str:
-    """Return the text of a page, line by line. Raises what PDFium raises."""
+    """Return the text of a page, line by line. Errors of PDFium are not caught."""
     text_page = _text_page(page)
     try:
         text = _shown(page, text_page)
@@ -163,21 +163,21 @@ def plain_text(page: Any) -> str:
 
 
 def _shown(page: Any, text_page: Any) -> str:
-    """Return the characters of a page, without those outside of it."""
+    """Return the visible characters of a page."""
     count: int = text_page.count_chars()
     whole: str = text_page.get_text_range()
     if len(whole) == count and page.get_cropbox() == page.get_mediabox():
         return _with_spaces(whole, text_page)
     visible: str = text_page.get_text_bounded()
-    # Here, PDFium runs lines together that do not run across. So the whole text is better where it is the same.
+    # PDFium joins vertical lines in the visible text. So use the whole text if it is the same.
     if len(whole) == count and len(visible) > _NEARLY_ALL * count:
         return _with_spaces(whole, text_page)
     return visible.replace("\x02", DIVIDED) or whole
 
 
 def _text_page(page: Any) -> Any:
-    """Return the characters of a page. PDFium leaves out lines without a width, as lines that run upwards in a font
-    that is neither embedded nor installed; they are turned."""
+    """Return the characters of a page. PDFium omits lines without a width, such as upward lines in a font that is
+    neither embedded nor installed; the page is turned for these."""
     import pypdfium2
     from pypdfium2 import raw
 
@@ -185,13 +185,13 @@ def _text_page(page: Any) -> Any:
     if found.count_chars():
         return found
     drawn = list(page.get_objects(filter=[raw.FPDF_PAGEOBJ_TEXT], max_depth=1))
-    for each in drawn:
-        each.transform(pypdfium2.PdfMatrix().rotate(90))
+    for line in drawn:
+        line.transform(pypdfium2.PdfMatrix().rotate(90))
     return page.get_textpage() if drawn else found
 
 
 def _with_spaces(text: str, text_page: Any) -> str:
-    """Return a text, in which each character has the same place as on the page, with the spaces that PDFium lacks."""
+    """Return a text with the spaces that PDFium misses. `text` has the same character indices as the page."""
     from pypdfium2 import raw
 
     if len(text) > _MAX_CHARACTERS:
@@ -212,16 +212,16 @@ def _with_spaces(text: str, text_page: Any) -> str:
         if not wide:
             continue
         if max(heights) > 1.05 * min(heights):
-            return text  # the boxes are those of the drawn letters, with gaps between them
-        # Where all letters are set apart, there is no space between them.
+            return text  # these boxes enclose only the drawn letters, with gaps between them
+        # If all letters are set apart, the gaps are not spaces.
         close = set(range(start + 1, end)).difference(wide)
         cuts += [at for at in wide if at - 1 in close or at + 1 in close]
     return " ".join(text[start:end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True))
 
 
 def _accented(match: re.Match[str]) -> str:
-    """Return a letter with the accent before it."""
+    """Combine a letter and the accent before it."""
     accent, letter = match[1] or match[3], match[2] or match[4]
-    plain = "i" if letter == "ı" else letter  # it lost its dot for the accent
+    plain = "i" if letter == "ı" else letter  # the accent replaces the dot
     both = normalize("NFC", plain + _ACCENTS[accent])
     return both if len(both) == 1 else match[0]

@@ -1,4 +1,4 @@
-"""PDF: its text page by page, with what was filled in and commented, and the files in it as members."""
+"""Converts PDF files page by page, with filled-in fields and comments. Attached files become members."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gnod.ingest.reading.parts import Parts
 from gnod.ingest.reading.result import ConversionFailed, Converted, authorship, no_members, too_long
 from gnod.ingest.reading.versions import versioned
 
-# Stop after this many pages in a row that PDFium cannot load: a file can claim a million.
+# Stop after this many successive pages that PDFium cannot load: a file can claim a million pages.
 _MAX_LOST_PAGES = 200
 _MAX_LISTED = 10
 _CONVERTER = versioned("pdf")
@@ -28,8 +28,8 @@ _DATE = re.compile(r"D:(\d{4})(\d\d)(\d\d)")
 
 
 class _Pages:
-    """What is read of the pages. `notes`: what was typed into a page or written on it. `unread`: pages whose text must
-    be recognised, and is not."""
+    """The pages read so far. `notes`: values of fields and comments of each page. `unread`: pages that still need
+    OCR."""
 
     def __init__(self, content: FileContent) -> None:
         self.texts: list[str] = []
@@ -76,17 +76,17 @@ class _Pages:
 
     @property
     def left_out(self) -> dict[str, str]:
-        """Return which pages are not in the text, in words, by kind."""
+        """Return a description of the missing pages, by kind."""
         found = {}
         if self.unread:
-            found["needs_ocr"] = f"{_listed(self.unread)} without text that can be read ({self._scans.refusal})"
+            found["needs_ocr"] = f"{_listed(self.unread)} without readable text ({self._scans.refusal})"
         if self.lost:
             found["corrupt"] = f"{_listed(self.lost)}, damaged"
         return found
 
 
 def _is_pdf(content: FileContent) -> bool:
-    """Recognise a PDF. If its name says that it is one, other bytes may precede the header."""
+    """Recognise a PDF. If it has the extension, other bytes may precede the header."""
     return content.data.startswith(HEADER) or (content.extension == "pdf" and HEADER in content.head)
 
 
@@ -126,14 +126,14 @@ def _nothing_found(count: int, pages: _Pages, refusal: str | None) -> Conversion
     if len(pages.lost) == len(pages.texts):
         return ConversionFailed("corrupt", f"The PDF is damaged: none of its {count:,} pages can be read.")
     if refusal is None:
-        return ConversionFailed("empty", "The PDF has no text, and nothing that could be recognised.")
-    return ConversionFailed("needs_ocr", f"The PDF has no text that can be read. It may be a scan: {refusal}.")
+        return ConversionFailed("empty", "The PDF has no text, and OCR found none.")
+    return ConversionFailed("needs_ocr", f"The PDF has no readable text. It may be a scan: {refusal}.")
 
 
 def _metadata(info: dict[str, str]) -> dict[str, object]:
     date = None
     if match := _DATE.match(info.get("CreationDate", "")):
-        with contextlib.suppress(ValueError):  # some programs write a year of five digits
+        with contextlib.suppress(ValueError):  # some programs write years with five digits
             date = dt.date(*map(int, match.groups())).isoformat()
     return authorship(" ".join(info.get("Author", "").split()), date)
 

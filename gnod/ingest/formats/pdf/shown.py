@@ -1,8 +1,7 @@
-"""Pages of PDF files and pictures as a screen shows them: as images, and what can be selected and followed on them.
-Must not depend on queries.
+"""Renders PDF pages and pictures for the screen: images, selectable text and links. Must not depend on queries.
 
-Pages are encoded again, so no byte of the file itself is passed on; pictures in a note stay as they are, if a browser
-can show them.
+Pages are re-encoded, so that no byte of the file is passed on. Pictures in a note stay unchanged if a browser can show
+them.
 """
 
 from __future__ import annotations
@@ -27,12 +26,12 @@ from gnod.ingest.reading.result import ConversionFailed
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# A page of A4 that is as wide as a large screen has 3,600 rows.
+# An A4 page as wide as a large screen has 3,600 rows.
 _MAX_HEIGHT = 8_000
 _MAX_PIXELS = 12_000_000
 _QUALITY = 88
-_WIDTH = 2_000  # of a large picture in a note
-# Larger pictures are drawn anew: the browser would decode all of their pixels.
+_WIDTH = 2_000  # pixels, of a large picture in a note
+# Larger pictures are scaled down, because the browser would decode all of their pixels.
 _SHOWN_PIXELS = 16_000_000
 _SHOWN_BYTES = 4_000_000
 _SVG_BYTES = 2_000_000
@@ -88,14 +87,14 @@ def _pdf_page(data: bytes, number: int, width: int) -> tuple[Image, int]:
         page = document[number - 1]
         shown_width, shown_height = (max(side, 1.0) for side in page.get_size())
         ratio = shown_height / shown_width
-        # The image is not larger than a screen, however long the page is.
+        # Limit the image to the size of a screen, even for long pages.
         width_px = min(width, _MAX_HEIGHT / ratio, (_MAX_PIXELS / ratio) ** 0.5)
         image: Image = page.render(scale=width_px / shown_width, draw_annots=True).to_pil()
         return image, len(document)
 
 
 def read_layers(data: bytes, first: int, count: int) -> LayersRead:
-    """Return up to `count` pages from the page `first`, from 1. Raises ConversionFailed."""
+    """Return up to `count` pages from page `first`; the first page is 1. Raises ConversionFailed."""
     source_hash = hashlib.sha256(data).hexdigest()
     if not pictures.is_pdf(data):
         layer = LayerRead(first, *pictures.size(data, first), [], [])
@@ -112,7 +111,7 @@ def read_layers(data: bytes, first: int, count: int) -> LayersRead:
 
 
 def _layer(document: Any, number: int) -> LayerRead:
-    """Return a page; one with too much text has none here."""
+    """Return a page, without its text if the text is too long."""
     links = list(islice(_links(document, document[number - 1]), _MAX_LINKS))
     page = annotated(document, number - 1).page
     try:
@@ -136,7 +135,7 @@ def _links(document: Any, page: Any) -> Iterator[LinkArea]:
 
 
 def _target(document: Any, link: Any) -> dict[str, Any]:
-    """Return the field of LinkArea that says where a link leads; {}: to nothing that can be opened here."""
+    """Return the field of LinkArea with the target of a link; {} if the target cannot be opened here."""
     from pypdfium2 import raw
 
     action = raw.FPDFLink_GetAction(link)

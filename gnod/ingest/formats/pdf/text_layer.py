@@ -1,5 +1,4 @@
-"""Decide whether a page of a PDF must be recognised: because it has no text, or because its text is not what it
-shows."""
+"""Decides whether a PDF page needs OCR, because it has no text or because its text differs from the page."""
 
 from __future__ import annotations
 
@@ -9,7 +8,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-# Shares of the page's area: of a picture that has the page's text, and of any picture that may have text.
+# Shares of the page area: for a picture with the text of the page, and for any picture that may have text.
 _WHOLE = 0.5
 _PICTURE = 0.02
 # A scan may have a stamp or a page number in letters.
@@ -20,31 +19,31 @@ _MAX_OBJECTS = 2_000
 _MIN_CHARACTERS = 30
 _GARBAGE_SHARE = 0.2
 _NO_CHARACTERS = frozenset({"Cc", "Co", "Cn", "Cs"})
-# In languages with the Latin script, 35 to 50 % of the letters are vowels. With shifted codes there are far fewer.
+# In languages with the Latin script, 35 to 50 % of the letters are vowels; with shifted codes far fewer.
 _LATIN = re.compile(r"[a-z]", re.I)
 _VOWELS = re.compile(r"[aeiouy]", re.I)
 _MIN_LETTERS = 200
 _MIN_VOWELS = 0.2
 _SAMPLE = 5_000
-# A word between spaces and punctuation. The smallest share in text is .22 (lists of formulas). Garbage that is not
-# mixed with text has at most .16 (measured on 1,411 pages).
+# A word between spaces and punctuation. The smallest share of words in text is .22 (lists of formulas). Garbage that is
+# not mixed with text has at most .16 (measured on 1,411 pages).
 _CASED = re.compile(r"(?<!\S)[^\w\s]*([^\W\d_]{2,}(?:[-'’][^\W\d_]+)*)[^\w\s]*(?!\S)")
 _FIGURES = re.compile(r"[\d._·\u2000-\u2bff-]+")
 _JOINERS = re.compile(r"[/.:_@-]")
 _LAST_LATIN = "\u02ff"
 _MIN_WORDS = 0.18
 _MIN_COUNTED = 80
-# Where fonts map glyphs to anything, at least .5 of the neighbouring letters are of different scripts; in text at most
-# .11.
+# If fonts map glyphs to random letters, at least .5 of the neighbouring letters are of different scripts; in text at
+# most .11.
 _MIXED = 0.3
 _MIXED_SAMPLE = 1_000
-# East Asian texts have letters of these beside each other.
+# East Asian texts mix these scripts.
 _EAST_ASIAN = frozenset({"BOPOMOFO", "CJK", "FULLWIDTH", "HALFWIDTH", "HANGUL", "HIRAGANA", "KATAKANA"})
 _IMAGE, _PATH = 3, 2  # values of pypdfium2.raw.FPDF_PAGEOBJ_…
 
 
 def is_picture(page: Any, text: str) -> bool:
-    """Tell whether a page has its text in a picture, or drawn. `page` is PDFium's."""
+    """Tell whether the text of a PDFium page is in a picture or drawn as shapes."""
     length = len(text.strip())
     if length > _STAMP_CHARACTERS:
         return False
@@ -53,10 +52,10 @@ def is_picture(page: Any, text: str) -> bool:
 
 
 def is_garbage(text: str) -> bool:
-    """Tell whether a text has no readable characters or no words, because fonts may map glyphs to anything."""
+    """Tell whether a text lacks readable characters or words, because fonts map glyphs to random letters."""
     sample = text[:_SAMPLE]
-    if not sample.isascii():  # in some scripts, the vowels of a word are marks
-        sample = "".join(each for each in sample if not unicodedata.category(each).startswith("M"))
+    if not sample.isascii():  # in some scripts, vowels are marks
+        sample = "".join(character for character in sample if not unicodedata.category(character).startswith("M"))
     characters = "".join(sample.split())
     if len(characters) < _MIN_CHARACTERS:
         return False
@@ -65,24 +64,24 @@ def is_garbage(text: str) -> bool:
         return True
     if not sample.isascii() and _mixes_scripts(sample[:_MIXED_SAMPLE]):
         return True
-    plain = unicodedata.normalize("NFD", characters)  # this makes é two characters, e and an accent
+    plain = unicodedata.normalize("NFD", characters)  # splits é into e and an accent
     letters = len(_LATIN.findall(plain))
     return _MIN_LETTERS <= letters > len(characters) / 2 and len(_VOWELS.findall(plain)) < _MIN_VOWELS * letters
 
 
 def _share_of_words(sample: str, characters: str) -> float:
-    """Return the share of the characters in words: letters of one case, or of a script without cases. Figures, symbols
-    and the dots of tables of contents do not count."""
+    """Return the share of the characters that are in words: letters of one case, or of a script without cases. Digits,
+    symbols and the dots of tables of contents do not count."""
     counted = len(_FIGURES.sub("", characters))
     words = sum(len(word) for word in _CASED.findall(_JOINERS.sub(" ", sample)) if word[1:].islower() or word.isupper())
     caseless = sum(
-        each > _LAST_LATIN and each.isalpha() and not each.isupper() and not each.islower() for each in sample
+        letter > _LAST_LATIN and letter.isalpha() and not letter.isupper() and not letter.islower() for letter in sample
     )
     return (words + caseless) / counted if counted >= _MIN_COUNTED else 1.0
 
 
 def _mixes_scripts(sample: str) -> bool:
-    """Tell whether letters beside each other are of different scripts, again and again."""
+    """Tell whether neighbouring letters often have different scripts."""
     pairs = [(_script(first), _script(second)) for first, second in pairwise(sample) if (first + second).isalpha()]
     return len(pairs) >= _MIN_COUNTED and sum(first != second for first, second in pairs) > _MIXED * len(pairs)
 

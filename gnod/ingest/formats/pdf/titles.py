@@ -1,5 +1,5 @@
-"""The title of a PDF: that of its properties where the first page has it too, else the largest text at the top of the
-first page."""
+"""Finds the title of a PDF: the title in its properties if the first page also has it, else the largest text at the top
+of the first page."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from gnod.ingest.formats.pdf.page_text import PageText, read_text
 from gnod.ingest.reading.result import ConversionFailed
 
-# Programs write these as titles: they are names of files, and stamps of archives.
+# Programs write these as titles: names of files, and stamps of archives.
 _NO_TITLE = re.compile(
     r"untitled|microsoft (?:word|powerpoint)|arxiv:|.*\.(?:docx?|pptx?|dvi|tex|e?ps|indd|pdf|qxd|html?)\Z", re.I
 )
@@ -22,9 +22,9 @@ _EDGES = re.compile(r"\A[\s:.,;]+|[\s∗*†‡§¶✩⋆]+\Z|(?<=[a-z]{3})[1-9]
 _TOP = 0.6
 _SAME_SIZE = 0.1
 _LARGER = 1.08
-# The farthest next line of a title, as a share of its height.
+# The largest distance to the next line of a title, as a share of its height.
 _NEXT_LINE = 1.9
-# The height of a letter as a share of its width. Fonts of pictures do not tell their height.
+# The height of a letter as a share of its width, because fonts of pictures lack a height.
 _HEIGHT = 2.4
 _FEWEST_LETTERS = 4
 _MAX_LINES = 6
@@ -38,7 +38,7 @@ class _SpanLine(NamedTuple):
 
 
 def title_of(document: Any, stated: str, *, has_text: bool) -> str | None:
-    """Return the title of an open document, of which `stated` is in its properties. `has_text`: its first page has."""
+    """Return the title of an open document. `stated`: the title in its properties. `has_text`: for the first page."""
     stated = " ".join(stated.split())
     stated = "" if _NO_TITLE.match(stated) else stated
     if not has_text:
@@ -54,7 +54,7 @@ def title_of(document: Any, stated: str, *, has_text: bool) -> str | None:
 
 
 def _lines(page: PageText) -> Iterator[_SpanLine]:
-    """Yield the lines of a page that run across."""
+    """Yield the horizontal lines of a page."""
     at = 0
     for text in page.text.split("\n"):
         boxes = page.boxes[4 * at : 4 * (at + len(text))]
@@ -72,10 +72,10 @@ def _lines(page: PageText) -> Iterator[_SpanLine]:
 
 
 def _is_printed(stated: str, lines: list[_SpanLine]) -> bool:
-    wanted = _letters(stated)
+    letters = _letters(stated)
     texts = [_letters(line.text) for line in lines]
-    return len(wanted) >= _FEWEST_LETTERS and any(
-        "".join(texts[at : at + _MAX_LINES]).startswith(wanted) for at in range(len(texts))
+    return len(letters) >= _FEWEST_LETTERS and any(
+        "".join(texts[at : at + _MAX_LINES]).startswith(letters) for at in range(len(texts))
     )
 
 
@@ -84,7 +84,7 @@ def _letters(text: str) -> str:
 
 
 def _largest(top: list[_SpanLine], lines: list[_SpanLine]) -> str | None:
-    """Return the first lines among `top` that are larger than most of the page; of a page in one size, those in
+    """Return the first lines among `top` that are larger than most of the page; on a page in one size, the lines in
     capitals."""
     candidates = [line for line in _unstamped(top) if len(line.text) <= _MAX_CHARACTERS]
     size = max((line.size for line in candidates if _has_words(line)), default=0.0)
@@ -106,7 +106,7 @@ def _has_words(line: _SpanLine) -> bool:
 
 
 def _unstamped(lines: list[_SpanLine]) -> Iterator[_SpanLine]:
-    """Yield the lines without those of stamps, which may have several in one size."""
+    """Yield the lines except those of stamps, which may have several lines in one size."""
     stamp: _SpanLine | None = None
     for line in lines:
         if _STAMP.search(line.text) or (
