@@ -91,7 +91,7 @@ FAULTS: dict[Fault, str] = {
     "zero": "sent vectors that are not finite, or zero: does the address",
     "uneven": "sent vectors of different lengths: does the address",
     "huge": "sent more than 1 MB in one answer, which cannot be a valid result: check the address",
-    "cut": "closed the connection half way: its log may say why",
+    "cut": "closed the connection halfway: its log may say why",
     "redirect": "redirects to another address, which gnod does not follow: enter that address in index.yml",
     "refuse": "refused the request (400: no such model): see the server's log",
     "broken": "refused the request (500: Internal Server Error): see the server's log",
@@ -187,7 +187,7 @@ async def test_a_server_that_hangs_does_not_cost_every_query_its_time(server: En
     async with remote(CALM._replace(patience_s=0)) as it:
         for _ in range(2):
             await give_up(it.embedder(server.uri))
-        with pytest.raises(EndpointFailed, match=r"did not answer a moment ago: gnod asks it again in \d s"):
+        with pytest.raises(EndpointFailed, match=r"did not answer a moment ago: gnod tries it again in \d s"):
             await it.embedder(server.uri).query("heron")
     server.release()
 
