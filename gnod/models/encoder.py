@@ -19,7 +19,7 @@ from gnod.errors import ModelRejected
 
 ONNX = ".onnx"
 MODEL, TOKENIZER, SETTINGS = "model.onnx", "tokenizer.json", "encoder.json"
-"""The files of an encoder."""
+"""The file names of an encoder."""
 
 Matrix = NDArray[np.float32]
 Pooling = Literal["mean", "first", "last", "none"]

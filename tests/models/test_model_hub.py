@@ -135,7 +135,7 @@ async def test_what_was_fetched_is_kept_for_the_next_pull(
     fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes
 ) -> None:
     hub.drops, hub.drops_for_ever = [], True
-    with pytest.raises(DownloadFailed, match=r"connection to 127\.0\.0\.1:\d+ broke off.*is kept"):
+    with pytest.raises(DownloadFailed, match=r"connection to 127\.0\.0\.1:\d+ broke: .*is kept"):
         await fetch()
     partial(files).write_bytes(model[:300_000])
     hub.drops_for_ever = False

@@ -32,7 +32,7 @@ def test_every_exception_of_the_client_has_words_without_secrets(kind: type[Exce
         (httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "SSL_CERT_FILE, PIP_CERT, REQUESTS_CA_BUNDLE"),
         (httpx.ConnectError("refused"), "set HF_ENDPOINT to a mirror"),
         (httpx.ReadTimeout("slow"), "stopped answering"),
-        (httpx.ReadError("reset"), "broke off"),
+        (httpx.ReadError("reset"), " broke: "),
         (httpx.ProxyError("502"), "does not connect"),
         (httpx.ProxyError("407 Proxy Authentication Required"), "needs a name and a password"),
     ],
@@ -46,7 +46,7 @@ def test_connections_that_fail(error: Exception, says: str) -> None:
     [
         (403, "GatedRepo", DownloadFailed, "accept its terms"),
         (401, "RepoNotFound", ModelNotFound, "or it is private"),
-        (404, "EntryNotFound", ModelNotFound, "org/repo has no such file"),
+        (404, "EntryNotFound", ModelNotFound, "org/repo has no file"),
         (404, "RevisionNotFound", ModelNotFound, "has no hf:org/repo/a.gguf"),
         (401, "", DownloadFailed, "set HF_TOKEN"),
         (407, "", DownloadFailed, "proxy needs a name"),

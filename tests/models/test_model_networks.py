@@ -90,7 +90,7 @@ async def test_a_proxy_with_a_password_for_an_encrypted_connection(
 @pytest.mark.parametrize("proxy", ["http://[::1", pytest.param("socks5://127.0.0.1:1", marks=pytest.mark.stress)])
 async def test_an_address_that_is_not_one_of_a_proxy(proxy: str, fetch: Fetch, hub: HubImitation) -> None:
     with pytest.raises(
-        DownloadFailed, match="the proxy is not one for HTTP, or its address is wrong: check HTTPS_PROXY"
+        DownloadFailed, match="the proxy is not an HTTP proxy, or its address is wrong: check HTTPS_PROXY"
     ):
         await fetch(hub, HTTP_PROXY=proxy, NO_PROXY="")
     assert not hub.requests

@@ -1,4 +1,4 @@
-"""The key of a model server, from the environment or the system's keyring. It is never logged and never in a message."""
+"""The key of a model server, from the environment or the system's keyring. It is never logged or put into a message."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Rest = Callable[[float], None]
-"""Called after each computation that nobody waits for, with its seconds; returns when the next one may begin."""
+"""Called after each background computation with the seconds it took; returns when the next one may start."""
 
 # The self-test has two questions with their answers. A model for retrieval must match them correctly.
 KNOWN_PAIRS = (
