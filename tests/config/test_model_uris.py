@@ -58,7 +58,7 @@ def test_addresses_have_one_canonical_form(text: str, settled: str) -> None:
         ("x" * 2000, "longer than"),
         ("slim", "expected hf:org/repo, hf:org/repo/file.gguf"),
         ("HF:a/b:Q4", "expected hf:"),
-        ("/models/a.gguf", "write file: and its whole path"),
+        ("/models/a.gguf", "write file: and its absolute path"),
         ("org/repo/a.gguf", "did you mean hf:org/repo/a.gguf?"),
         ("org/repo:Q4_0", "did you mean hf:org/repo:Q4_0?"),
         (

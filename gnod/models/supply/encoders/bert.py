@@ -18,7 +18,7 @@ from gnod.errors import ModelRejected
 from gnod.models.encoder import Matrix
 from gnod.models.supply.encoders.onnx_file import FLOAT, FUSED, GraphValue, OnnxGraph
 
-# Returns a tensor by Hugging Face's name. Raises ModelCorrupt unless it has the shape.
+# Returns a tensor by Hugging Face's name. Raises ModelCorrupt if its shape differs.
 Read = Callable[[str, tuple[int, ...]], Matrix]
 
 _Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
