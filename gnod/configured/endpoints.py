@@ -35,7 +35,7 @@ class EndpointUse(NamedTuple):
 
 
 EndpointUses = Callable[[], Awaitable[list[EndpointUse]]]
-"""Returns every endpoint in use: `endpoint_uses` of a daemon."""
+"""Returns every endpoint in use. A daemon passes its `endpoint_uses`."""
 
 
 class _User(NamedTuple):

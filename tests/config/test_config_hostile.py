@@ -1,4 +1,4 @@
-"""Broken and malicious files: bounded time and memory, nothing runs, only ConfigInvalid comes out."""
+"""Broken and malicious files: time and memory are bounded, no code runs, and only ConfigInvalid is raised."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ fragments = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 
 
 def attempt(text: str) -> None:
-    """Parse; both outcomes are right, and a third one is not."""
+    """Parse the text. Both outcomes are correct; any other exception fails the test."""
     with suppress(ConfigInvalid):
         parse_text(text, PATH)
 

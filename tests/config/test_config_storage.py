@@ -1,4 +1,4 @@
-"""Replacing the config file: whole or not at all, with its rights, through symlinks."""
+"""The config file is replaced completely or not at all, with its mode, through symlinks."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_an_existing_device_is_never_replaced() -> None:
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    """A limit on file sizes stands for the full disk; it holds for a process, so the edit runs in its own."""
+    """A limit on file sizes simulates a full disk. It applies to a process, so the edit runs in its own."""
     path = tmp_path / "index.yml"
     path.write_text("# " + "x" * 3000 + "\n")
     script = (

@@ -1,4 +1,4 @@
-"""Every error of the network, and every refusal of the hub, has words without secrets."""
+"""Every network error, and every refusal of the hub, has a message without secrets."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_connections_that_fail(error: Exception, says: str) -> None:
     [
         (403, "GatedRepo", DownloadFailed, "accept its terms"),
         (401, "RepoNotFound", ModelNotFound, "or it is private"),
-        (404, "EntryNotFound", ModelNotFound, "org/repo has no file"),
+        (404, "EntryNotFound", ModelNotFound, "org/repo has no such file"),
         (404, "RevisionNotFound", ModelNotFound, "has no hf:org/repo/a.gguf"),
         (401, "", DownloadFailed, "set HF_TOKEN"),
         (407, "", DownloadFailed, "proxy needs a name"),

@@ -1,4 +1,6 @@
-"""Downloads through proxies, mirrors, storages and authorities of companies: the real child process, on loopback."""
+"""Downloads through proxies, mirrors, storages and company certificate authorities: the real child process, on
+loopback.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +85,7 @@ async def test_a_proxy_with_a_password_for_an_encrypted_connection(
         with pytest.raises(DownloadFailed, match="the proxy needs a name and a password"):
             await fetch(secure_hub, HTTPS_PROXY=proxy.url(), **trusting)
         assert (await fetch(secure_hub, HTTPS_PROXY=proxy.url("s3cret"), **trusting)).path.read_bytes() == model
-        # The proxy sees the host, and nothing else.
+        # The proxy sees only the host.
         assert set(proxy.requests) == {f"CONNECT {secure_hub.url.removeprefix('https://')}"}
 
 

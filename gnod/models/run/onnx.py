@@ -67,7 +67,7 @@ class EncoderSession:
         self._session = _load(path)
         self._inputs = [each.name for each in self._session.get_inputs()]
         if unknown := [name for name in self._inputs if name not in _INPUTS]:
-            raise ModelRejected(f"the model needs {', '.join(unknown)}as input, which gnod does not provide")
+            raise ModelRejected(f"the model needs the inputs {', '.join(unknown)}, which gnod does not provide")
         # The vectors of the tokens, if the model returns them, or else its pooled output.
         outputs = self._session.get_outputs()
         wanted = 2 if self.settings.pooling == "none" else 3

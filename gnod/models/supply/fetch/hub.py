@@ -92,7 +92,7 @@ class Hub(FileServer):
                 text = f"{host} has no repository {repository}, or it is private: check the name, or set HF_TOKEN"
                 return ModelNotFound(text, details)
             case "EntryNotFound":
-                return ModelNotFound(f"{repository} has no file {name}", details)
+                return ModelNotFound(f"{repository} has no such file: {name}", details)
         if message == "Access to this resource is disabled.":
             return DownloadFailed(f"{repository} was disabled by the hub; choose another model", details)
         if response.status_code in (401, 403) and not response.history:
