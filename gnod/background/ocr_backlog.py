@@ -131,7 +131,7 @@ class OcrBacklog:
     async def _next(self) -> tuple[ScannedPage | None, bool]:
         """Return a page, and whether the user has paused background work."""
         oldest = time.monotonic() - _UNREADABLE_REST_S
-        self._unreadable = {each: at for each, at in self._unreadable.items() if at > oldest}
+        self._unreadable = {file: at for file, at in self._unreadable.items() if at > oldest}
 
         def work(connection: Connection) -> tuple[ScannedPage | None, bool]:
             return scans.next_page(connection, self._unreadable), vectors.is_embedding_paused(connection)

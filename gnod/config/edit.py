@@ -88,7 +88,7 @@ def remove_collection(path: Path, name: str) -> None:
         removed = config.collection(name)
         return replace(
             config,
-            collections=tuple(each for each in config.collections if each != removed),
+            collections=tuple(other for other in config.collections if other != removed),
             contexts=_contexts_outside(config, name),
         )
 
@@ -104,8 +104,10 @@ def rename_collection(path: Path, old: str, new: str) -> None:
         renamed = config.collection(old)
         _check_free(config, new)
         contexts = tuple(
-            replace(each, scope=_renamed(each.scope, old, new)) if parse_scope(each.scope)[0] == old else each
-            for each in config.contexts
+            replace(context, scope=_renamed(context.scope, old, new))
+            if parse_scope(context.scope)[0] == old
+            else context
+            for context in config.contexts
         )
         collections = _replaced(config.collections, renamed, replace(renamed, name=new))
         return replace(config, collections=collections, contexts=contexts)
@@ -128,11 +130,11 @@ def detach(path: Path, name: str) -> None:
     """Remove an attached collection and the contexts below it. Raises CollectionNotFound."""
 
     def change(config: Config) -> Config:
-        names = [each.name for each in config.attached]
+        names = [collection.name for collection in config.attached]
         if name not in names:
             hint = did_you_mean(name, names) or "; `gnoctl collection list` shows the attached ones"
             raise CollectionNotFound(f"no collection {name!r} is attached{hint}", {"name": name, "known": names})
-        attached = tuple(each for each in config.attached if each.name != name)
+        attached = tuple(collection for collection in config.attached if collection.name != name)
         return replace(config, attached=attached, contexts=_contexts_outside(config, name))
 
     _edit(path, change)
@@ -188,7 +190,7 @@ def save_search(path: Path, search: SearchConfig) -> None:
     """Save a search under its name. It replaces a search with the same name."""
 
     def change(config: Config) -> Config:
-        old = next((each for each in config.searches if each.name == search.name), None)
+        old = next((saved for saved in config.searches if saved.name == search.name), None)
         return replace(config, searches=_replaced(config.searches, old, search) if old else (*config.searches, search))
 
     _edit(path, change)
@@ -272,10 +274,10 @@ def _settings_changed(
     document: YamlDocument, section: str, index: int, before: _Item, after: _Item
 ) -> list[splice.Splice]:
     return [
-        each
+        change
         for setting in settings_of(type(before))
         if (value := getattr(after, setting.name)) != getattr(before, setting.name)
-        for each in splice.set_in_item(document, section, index, [setting.name, *filter(None, [setting.gno])], value)
+        for change in splice.set_in_item(document, section, index, [setting.name, *filter(None, [setting.gno])], value)
     ]
 
 

@@ -98,7 +98,7 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     egress: Annotated[
         Scope,
         setting(
-            "How far its texts, and queries over it, may travel to model servers, and its texts when it is published: "
+            "How far its texts, and queries over it, may travel to model servers, and how far its published texts may: "
             "`local` (this machine), `lan` (private and link-local addresses) or `any`."
         ),
     ] = "local"
@@ -106,7 +106,7 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         setting(
             "Where the collection is published for others, such as `milvus://host:19530/team/handbook`. "
-            "`gnoctl collection publish` sets it, after it has asked; `gnoctl collection unpublish` removes it."
+            "`gnoctl collection publish` asks and then sets it; `gnoctl collection unpublish` removes it."
         ),
     ] = None
 

@@ -51,7 +51,7 @@ class EgressPolicy:
         config = self._configuration.current
         known = {
             *(collection.name for collection in config.collections),
-            *(each.name for each in config.attached),
+            *(collection.name for collection in config.attached),
             *seen,
         }
         return Purpose(role, collections=tuple(sorted(known)), users=tuple(users), is_all=True)
@@ -96,9 +96,13 @@ class EgressPolicy:
             raise EgressForbidden(text, {"uri": address}) from error
 
     def _of_collections(self, config: Config, address: str, purpose: Purpose) -> dict[str, Egress]:
-        each_known: list[CollectionConfig | AttachedConfig] = [*config.collections, *config.attached]
-        known = {each.name: Egress(each.egress, f"the collection {each.name}") for each in each_known}
-        requested = {each.name: each.egress for each in self._requested if each.egress and each.address == address}
+        entries: list[CollectionConfig | AttachedConfig] = [*config.collections, *config.attached]
+        known = {
+            collection.name: Egress(collection.egress, f"the collection {collection.name}") for collection in entries
+        }
+        requested = {
+            request.name: request.egress for request in self._requested if request.egress and request.address == address
+        }
         known = requested | known
         if gone := [name for name in purpose.collections if name not in known]:
             text = f"{gone[0]} is no longer in index.yml: nothing was sent to {address}"
@@ -107,7 +111,7 @@ class EgressPolicy:
 
     def _names(self, config: Config, address: str, purpose: Purpose) -> bool:
         """Return whether the config, or a request, names this address for this purpose."""
-        requested = [each.name for each in self._requested if each[:2] == (address, purpose.role)]
+        requested = [request.name for request in self._requested if request[:2] == (address, purpose.role)]
         return all(
             _address(config, purpose.role, name) == address or name in requested for name in purpose.users or (None,)
         )
@@ -131,7 +135,7 @@ class EgressPolicy:
 def _address(config: Config, role: Role, name: str | None) -> str | None:
     """Return the address that the config names for a role. `name`: the collection; None: all."""
     if role == "search":
-        return next((_written(each.address) for each in config.attached if each.name == name), None)
+        return next((_written(attached.address) for attached in config.attached if attached.name == name), None)
     if role == "publish":
         return next(
             (_written(collection.publish, name) for collection in config.collections if collection.name == name), None

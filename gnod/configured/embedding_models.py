@@ -70,7 +70,7 @@ class EmbeddingService:
 
     def wanted(self) -> dict[str, str | None]:
         config = self._configuration.current
-        return {each.name: config.model_for("embed", each.name) for each in config.collections}
+        return {collection.name: config.model_for("embed", collection.name) for collection in config.collections}
 
     def served(self) -> dict[str, str]:
         """Return the serving model of each collection that has one."""

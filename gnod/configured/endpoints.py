@@ -59,7 +59,7 @@ async def endpoint_uses(configuration: Configuration, remote: RemoteModels, egre
     """Return every endpoint in use. May resolve names."""
     found: dict[str, tuple[Endpoint, list[_User]]] = {}
     config = configuration.current
-    users = [_User(role, each.name) for each in config.collections for role in MODEL_ROLES]
+    users = [_User(role, collection.name) for collection in config.collections for role in MODEL_ROLES]
     for user in [*users, *(_User(role, None) for role in MODEL_ROLES if role in MEMORY_ROLES)]:
         uri = config.model_for(user.role, user.name)
         if uri and (endpoint := endpoint_of(uri)):

@@ -101,7 +101,7 @@ class ModelFiles:
             path.with_name(RECORD).unlink(missing_ok=True)
             for other in {GGUF, encoder.MODEL} - {path.name}:
                 (folder / other).unlink(missing_ok=True)
-            for file, name in zip(staged, [path.name, *(each.name for each in staged[1:])], strict=True):
+            for file, name in zip(staged, [path.name, *(extra.name for extra in staged[1:])], strict=True):
                 _flush(file)
                 file.replace(folder / name)
             new = path.with_name(f"{RECORD}.new")

@@ -70,21 +70,21 @@ def _least(gain: NDArray[np.float64]) -> float:
 
 def _fused(asked: Sequence[AskedQuestion], factor: float) -> NDArray[np.float64]:
     values = []
-    for each in asked:
-        known = {id_ for evidence in each.evidence for id_ in evidence.scores}
-        trust = {id_: each.trust.get(id_, Trust()) for id_ in known}
+    for question in asked:
+        known = {id_ for evidence in question.evidence for id_ in evidence.scores}
+        trust = {id_: question.trust.get(id_, Trust()) for id_ in known}
         scaled = {id_: old._replace(vector=old.vector * factor) for id_, old in trust.items()}
-        ranked = fusion.fuse("convex", each.evidence, lambda id_: id_, scaled).ranked
-        values.append(_value([fused.id for fused in ranked[:_RANKS]], each.target))
+        ranked = fusion.fuse("convex", question.evidence, lambda id_: id_, scaled).ranked
+        values.append(_value([fused.id for fused in ranked[:_RANKS]], question.target))
     return np.asarray(values)
 
 
 def _alone(asked: Sequence[AskedQuestion], retriever: str) -> NDArray[np.float64]:
     values = []
-    for each in asked:
-        scores = next((evidence.scores for evidence in each.evidence if evidence.retriever == retriever), {})
+    for question in asked:
+        scores = next((evidence.scores for evidence in question.evidence if evidence.retriever == retriever), {})
         ranked = sorted(scores, key=lambda id_: (-scores[id_], id_))
-        values.append(_value(ranked[:_RANKS], each.target))
+        values.append(_value(ranked[:_RANKS], question.target))
     return np.asarray(values)
 
 

@@ -42,7 +42,7 @@ def questions(title: str, markdown: str) -> list[TitleQuestion]:
     body = frontmatter.parse(markdown).body_start
     found = [*_docstring(title, markdown, body), *_title(title, markdown, body), *_heading(title, markdown, body)]
     found += _sentence(title, markdown, body)
-    return [each for each in found if len(each.markdown) - body >= _MIN_CHARACTERS]
+    return [question for question in found if len(question.markdown) - body >= _MIN_CHARACTERS]
 
 
 def _docstring(title: str, markdown: str, body: int) -> Iterator[TitleQuestion]:

@@ -143,7 +143,7 @@ async def test_a_worker_that_the_system_kills_is_retried_smaller(minilm_onnx: Pa
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
-        with pytest.raises(NotEnoughMemory, match=r"was killed .* tried again by itself, with fewer threads"):
+        with pytest.raises(NotEnoughMemory, match=r"was killed .* gnod tries again by itself, with fewer threads"):
             await task
 
 

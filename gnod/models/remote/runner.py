@@ -183,11 +183,11 @@ class RemoteRunner:
             raise self._connection.unreadable(content, what) from None
         if len(data) != count:
             raise self._connection.unreadable(b"", f"sent {len(data)} vectors for {count} texts")
-        if all(each.index is not None for each in data):
-            data = sorted(data, key=lambda each: each.index or 0)
-        if len({len(each.embedding) for each in data}) != 1 or not data[0].embedding:
+        if all(row.index is not None for row in data):
+            data = sorted(data, key=lambda row: row.index or 0)
+        if len({len(row.embedding) for row in data}) != 1 or not data[0].embedding:
             raise self._connection.unreadable(b"", "sent vectors of different lengths")
-        rows = np.array([each.embedding for each in data], np.float32)
+        rows = np.array([row.embedding for row in data], np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
             raise self._connection.unreadable(b"", "sent vectors that are not finite, or zero")
@@ -219,7 +219,7 @@ class RemoteRunner:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise self._connection.unreadable(content, "sent no scores") from None
         found, usage = (answer, None) if isinstance(answer, list) else (answer.results, answer.usage)
-        values = {each.index: each.value for each in found}
+        values = {item.index: item.value for item in found}
         if values.keys() != set(range(len(documents))) or not all(map(math.isfinite, values.values())):
             raise self._connection.unreadable(b"", f"did not send a score for each of {len(documents)} documents")
         if any(not 0 <= value <= 1 for value in values.values()):

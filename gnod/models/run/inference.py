@@ -198,7 +198,7 @@ class Inference:
                 if not may_retry and is_kill:
                     raise NotEnoughMemory(
                         f"the inference worker was killed ({_KILLED}). Close other programs, or choose a smaller "
-                        "preset with `gnoctl models use`; it is tried again by itself, with fewer threads"
+                        "preset with `gnoctl models use`; gnod tries again by itself, with fewer threads"
                     ) from lost
                 if not may_retry:
                     raise RequestFailed(f"the inference worker crashed ({lost.how}) and is restarted") from lost

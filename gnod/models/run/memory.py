@@ -61,5 +61,5 @@ def require(spec: ModelSpec) -> None:
 def message(spec: ModelSpec) -> str:
     return (
         f"there is not enough memory for the model {spec.path}: {free_memory() / 1e6:,.0f} MB are free. Close other "
-        "programs, or choose a smaller preset with `gnoctl models use`; it is tried again by itself"
+        "programs, or choose a smaller preset with `gnoctl models use`; gnod tries again by itself"
     )

@@ -65,13 +65,13 @@ class EncoderSession:
         path = Path(spec.path)
         self.settings: Encoder = encoder.read(path.parent)
         self._session = _load(path)
-        self._inputs = [each.name for each in self._session.get_inputs()]
+        self._inputs = [value.name for value in self._session.get_inputs()]
         if unknown := [name for name in self._inputs if name not in _INPUTS]:
             raise ModelRejected(f"the model needs the inputs {', '.join(unknown)}, which gnod does not provide")
         # The vectors of the tokens, if the model returns them, or else its pooled output.
         outputs = self._session.get_outputs()
-        wanted = 2 if self.settings.pooling == "none" else 3
-        fitting = [each.name for each in outputs if len(each.shape or ()) == wanted]
+        dimensions = 2 if self.settings.pooling == "none" else 3
+        fitting = [output.name for output in outputs if len(output.shape or ()) == dimensions]
         if not fitting:
             raise ModelRejected("the model returns neither vectors of its tokens nor a score")
         self._output = fitting[0]

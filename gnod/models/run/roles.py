@@ -217,7 +217,7 @@ class Reranker(InstalledModel):
         work = Rank(model=self.spec(), query=query, documents=list(documents))
         scored = await self._chunks(DocumentScored, work, limit_s)
         last = scored[-1] if scored else None
-        return RerankScores([each.score for each in scored], last.tokens if last else 0, last.took_s if last else 0.0)
+        return RerankScores([chunk.score for chunk in scored], last.tokens if last else 0, last.took_s if last else 0.0)
 
 
 class Message(NamedTuple):

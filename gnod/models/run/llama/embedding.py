@@ -92,8 +92,8 @@ class EmbeddingEngine(TextEmbedder):
             return interactive, [self._lane(step, spec.threads, background=True)]
         on_card = spec.gpu and library.has_graphics_card()
         lanes = 1 if on_card else min(spec.threads, max(1, _MAX_LOGITS // (self._words * step) - 1))
-        each = max(1, spec.threads // lanes)
-        return interactive, [self._lane(step, each, background=True) for _ in range(lanes)]
+        per_lane = max(1, spec.threads // lanes)
+        return interactive, [self._lane(step, per_lane, background=True) for _ in range(lanes)]
 
     @property
     def _words(self) -> int:

@@ -121,11 +121,11 @@ def _tokenizer(cursor: _Cursor) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")]
     )
-    tokenizer.add_special_tokens([pieces[each] for each in (first, last, pad, unknown)])
+    tokenizer.add_special_tokens([pieces[token] for token in (first, last, pad, unknown)])
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{pieces[first]} $A {pieces[last]}",
         pair=f"{pieces[first]} $A {pieces[last]} {pieces[last]} $B {pieces[last]}",
-        special_tokens=[(pieces[each], each) for each in (first, last)],
+        special_tokens=[(pieces[token], token) for token in (first, last)],
     )
     return tokenizer
 

@@ -49,8 +49,8 @@ class OnnxGraph:
         return out
 
     def write(self, path: Path, inputs: Iterable[GraphValue], outputs: Iterable[GraphValue]) -> None:
-        parts = [*self._parts, *(_bytes(11, _value(each)) for each in inputs)]
-        graph = b"".join([*parts, *(_bytes(12, _value(each)) for each in outputs)])
+        parts = [*self._parts, *(_bytes(11, _value(value)) for value in inputs)]
+        graph = b"".join([*parts, *(_bytes(12, _value(value)) for value in outputs)])
         versions = (("", _OPSET), (FUSED, 1))
         operators = [_bytes(8, _bytes(1, domain) + _number(2, version)) for domain, version in versions]
         path.write_bytes(b"".join([_number(1, _IR_VERSION), _bytes(7, graph), *operators]))

@@ -220,7 +220,9 @@ def _without_end(layers: list[Layer]) -> list[Layer]:
 def _renamed(weights: SafeTensors) -> Read:
     """Read tensors with alternative names: with the prefix of the whole model, or with old BERT names of the norms."""
     first = "embeddings.word_embeddings.weight"
-    prefix = next((each for each in ("", "bert.", "roberta.", "camembert.") if each + first in weights), "")
+    prefix = next(
+        (candidate for candidate in ("", "bert.", "roberta.", "camembert.") if candidate + first in weights), ""
+    )
 
     def read(name: str, shape: tuple[int, ...]) -> Matrix:
         name = prefix + name

@@ -81,9 +81,9 @@ def _find(package: str, version: str, sha256: str) -> RemoteFile:
         except DownloadFailed as failed:
             failures.append(failed)
             continue
-        wheels = [each for each in listed if _canonical(each.name).startswith(start) and each.name.endswith(".whl")]
+        wheels = [file for file in listed if _canonical(file.name).startswith(start) and file.name.endswith(".whl")]
         if wheels:
-            return next((each for each in wheels if sha256 and each.sha256 == sha256), wheels[0])
+            return next((file for file in wheels if sha256 and file.sha256 == sha256), wheels[0])
     if failures:
         raise failures[0]
     text = f"the package index has no wheel of {package} {version} (`pip config list` shows which index)"
@@ -120,9 +120,9 @@ def _listing(place: str, name: str) -> Iterator[RemoteFile]:
         files = msgspec.json.decode(response.content, type=_IndexPage).files
     except msgspec.DecodeError:
         raise DownloadFailed(f"{host_of(place)} does not answer like a package index: check {_SETTING}") from None
-    for each in files:
-        sha256 = each.hashes.get("sha256", "")
-        yield RemoteFile(each.filename, urljoin(base, each.url), sha256, sha256)
+    for file in files:
+        sha256 = file.hashes.get("sha256", "")
+        yield RemoteFile(file.filename, urljoin(base, file.url), sha256, sha256)
 
 
 def _in_html(text: str, base: str) -> Iterator[RemoteFile]:

@@ -54,7 +54,7 @@ class Expected(NamedTuple):
             all_files = f" (or `gnoctl models clear {name}` and pull it, for all of its files)"
             raise ModelCorrupt(
                 f"{path} is not the file that is known for {name}: its SHA-256 is {found}, and {expected} was "
-                "expected. Its author, or somebody on the way, has replaced it. If you trust the new file, run "
+                "expected. Its author or an intermediary has replaced it. If you trust the new file, run "
                 f"`gnoctl models pull --accept {found} {name}`{all_files if len(self.pin.hashes) > 1 else ''}",
                 {"uri": name, "file": path, "sha256": found, "expected_sha256": expected},
             )
@@ -113,7 +113,7 @@ def staged(model: Path, folder: Path, name: str, report: OnProgress, pin: Pin = 
         report(FetchProgress("prepare", 0))
         with named(name):
             profile = repository.prepare(model, folder / "encoder", name=name)
-        files = [folder / "encoder" / each for each in (encoder.MODEL, encoder.TOKENIZER, encoder.SETTINGS)]
+        files = [folder / "encoder" / file for file in (encoder.MODEL, encoder.TOKENIZER, encoder.SETTINGS)]
     else:
         check_model(model, name)
     size = files[0].stat().st_size
