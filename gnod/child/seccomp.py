@@ -83,8 +83,8 @@ class _Program(ctypes.Structure):
 
 
 def confine() -> list[str]:
-    """Forbid programs, connections, other processes, and changes to files that are not open. Returns what is enforced,
-    in words. Raises NotHeld."""
+    """Forbid programs, connections, other processes, and changes to files without opening them. Returns what is
+    enforced, in words. Raises NotHeld."""
     machine = _machine()
     own = os.getpid()
     _load(

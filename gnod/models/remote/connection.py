@@ -1,7 +1,7 @@
-"""HTTP to one endpoint: limits, retries with back-off, and errors in words.
+"""Sends HTTP requests to one endpoint: limits, retries with back-off, and readable errors.
 
-The gate (gnod/egress.py) is asked before a name is resolved, and again before each write to a socket: this includes
-kept connections and repeated requests. Proxies of the environment and redirects are ignored, because both would take
+The gate (gnod/egress.py) decides before a name is resolved, and again before each write to a socket, including kept
+connections and repeated requests. Proxies of the environment and redirects are ignored, because both would take
 the texts elsewhere. Only this module handles the exceptions of httpcore.
 
     EndpointFailed      the server, the network or the key

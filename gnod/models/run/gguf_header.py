@@ -1,7 +1,7 @@
 """Reads the header of a GGUF file with llama.cpp's own reader.
 
-The reader is in C, and a file may come from anyone. So the daemon runs a separate process, `python -m
-gnod.models.run.gguf_header FILE`, which prints the number of parameters of the model.
+The reader is in C, and a file may come from anyone. So the daemon starts a separate process:
+`python -m gnod.models.run.gguf_header FILE` prints the number of parameters of the model.
 """
 
 from __future__ import annotations

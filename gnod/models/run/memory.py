@@ -1,5 +1,5 @@
-"""Measures the memory that is free for models and checks that a model fits, before it is loaded: a system without
-memory kills any process.
+"""Measures the free memory and checks that a model fits before it is loaded: a system that runs out of memory kills
+arbitrary processes.
 """
 
 from __future__ import annotations

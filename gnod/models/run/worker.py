@@ -211,7 +211,7 @@ class GivingWay:
             self._searches.remove(request_id)
 
     def rest(self, worked_s: float) -> None:
-        """Return when no search runs, or after a multiple of the time that the last piece of work took."""
+        """Return when no search runs, at the latest after a multiple of the time that the last piece of work took."""
         until = time.monotonic() + _LONGEST_REST * worked_s
         while (now := time.monotonic()) < until and (self._searches or now < self._quiet_until):
             time.sleep(_CHECK_S)

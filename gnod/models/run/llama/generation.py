@@ -207,7 +207,7 @@ class VisibleText:
         """Return the text that these bytes make visible.
 
         >>> visible = VisibleText(may_think=True)
-        >>> [visible.add(piece) for piece in (b"<thi", b"nk>Hm.</think>", b" Caf", b"\xc3", b"\xa9")]
+        >>> [visible.add(piece) for piece in (b"<thi", b"nk>Hm.</think>", b" Caf", b"\\xc3", b"\\xa9")]
         ['', '', 'Caf', '', 'é']
         """
         text = self._decoder.decode(piece)

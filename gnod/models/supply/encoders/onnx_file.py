@@ -81,7 +81,7 @@ def _varint(value: int) -> bytes:
     """Return a number in groups of seven bits, lowest first.
 
     >>> _varint(300), _varint(-1)[-1]
-    (b'\xac\x02', 1)
+    (b'\\xac\\x02', 1)
     """
     value &= (1 << 64) - 1
     groups = bytearray()

@@ -1,4 +1,4 @@
-"""Downloads files over HTTP from the model hub or a package index: resumes, retries and checks them, and words the
+"""Downloads files over HTTP from the model hub or a package index: resumes, retries and checks them, and describes
 errors.
 
 Only this module handles the exceptions of httpx. It never passes on their texts, which contain addresses with
