@@ -98,7 +98,7 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     egress: Annotated[
         Scope,
         setting(
-            "How far its texts, and queries over it, may travel to model servers, and how far its published texts may: "
+            "How far its texts (to model servers, or when published) and queries over it may travel: "
             "`local` (this machine), `lan` (private and link-local addresses) or `any`."
         ),
     ] = "local"
@@ -164,7 +164,7 @@ class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
     readers: Annotated[
         int | None,
         setting(
-            "Processes that search instead of the daemon while many clients ask, from its next start on; 0: none."
+            "Reader processes that search for the daemon while many clients send queries, from its next start on; 0: none."
             " Default: by cores.",
             0,
             64,

