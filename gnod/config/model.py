@@ -164,8 +164,8 @@ class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
     readers: Annotated[
         int | None,
         setting(
-            "Reader processes that search for the daemon while many clients send queries, from its next start on; 0: none."
-            " Default: by cores.",
+            "Reader processes that search for the daemon while many clients send queries, from its next start on;"
+            " 0: none. Default: by cores.",
             0,
             64,
         ),
