@@ -1,4 +1,4 @@
-"""Work that waits until the machine has time for it: embedding, text recognition, tuning.
+"""Work that waits for an idle machine: embedding, text recognition, tuning.
 
-Here is when it is done and what blocks it. How a chunk is embedded or a page is recognised is in `gnod.ingest`.
+This package decides when the work runs and what blocks it. `gnod.ingest` embeds chunks and recognises pages.
 """

@@ -1,7 +1,7 @@
-"""Decide when chunks are embedded: as soon as there are some, unless blocked.
+"""Decides when chunks are embedded: as soon as there are some, unless blocked.
 
-One task works in rounds. A round is requested after a sync, a pull or a change of the config, and repeatedly while a
-reason to wait may disappear by itself. The pending chunks are in the database, so a restart continues the work.
+One task works in rounds. A sync, a pull or a change of the config requests a round. Rounds also repeat while a reason
+to wait may disappear by itself. The pending chunks are in the database, so a restart continues the work.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ T = TypeVar("T")
 _FIRST_RETRY_S = 2.0
 _LAST_RETRY_S = 60.0
 _PACE_OVER_S = 30.0
-# Remember what was embedded in this many hours, of those in which something was.
+# Keep the counts of this many hours. Hours without embedded chunks do not count.
 _HOURS = 48
 
 _log = logging.getLogger(__name__)
@@ -39,8 +39,8 @@ _log = logging.getLogger(__name__)
 class BacklogState(NamedTuple):
     """`state`: idle (nothing to do), embedding, paused (by hand), waiting or failing (`reason` says why).
 
-    Chunks: `pending` are left, `done` were embedded since the backlog was last empty, `failed` cannot be embedded;
-    `chunks_per_s` is None while unknown. `model`: the address of the present model, or the last one.
+    Numbers of chunks: `pending` are left, `done` were embedded since the backlog was last empty, `failed` cannot be
+    embedded. `chunks_per_s` is None while unknown. `model`: the address of the current model, or the last one.
     """
 
     state: str
@@ -53,7 +53,7 @@ class BacklogState(NamedTuple):
 
 
 class EmbeddedHour(NamedTuple):
-    """The chunks that a model embedded in the hour from `start` on, in seconds since the epoch."""
+    """The number of chunks that a model embedded in the hour from `start`, in seconds since the epoch."""
 
     start: float
     model: str | None
@@ -64,7 +64,7 @@ Listener = Callable[[BacklogState], None]
 
 
 class _Held(Exception):
-    """End the round. `retry_s`: when to try again; None: when another round is requested."""
+    """Ends the round. `retry_s`: time until the next try; None: wait until another round is requested."""
 
     def __init__(self, state: str, reason: str, retry_s: float | None = None) -> None:
         super().__init__(reason)
@@ -78,7 +78,7 @@ class _Superseded(Exception):
 
 
 class Backlog:
-    """`changed` is emitted with the state whenever it changes, `pause_changed` when the user pauses or resumes
+    """Emits `changed` with the state whenever it changes, and `pause_changed` when the user pauses or resumes
     background work. `hours`: the chunks embedded in each hour since the daemon started."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Backlog:
         self._uri: str | None = None
         self._pending = self._done = self._failed = 0
         self._pace: deque[tuple[float, int]] = deque()
-        # The newest chunk of each `catch_up`. While there are any, the oldest chunks are embedded first.
+        # The newest chunk of each running `catch_up`. While there are any, the oldest chunks are embedded first.
         self._catching_up: list[tuple[int, asyncio.Future[None]]] = []
         self._reported = self.state()
         configuration.changed.connect(lambda _: self.config_changed())
@@ -117,7 +117,7 @@ class Backlog:
         self._task = asyncio.create_task(self._run(), name="embedding backlog")
 
     def request(self) -> asyncio.Future[None]:
-        """Request a round that begins after now, and return a future that is done when it has ended."""
+        """Request a round that starts after now. The returned future completes when the round ends."""
         self._wanted.set()
         return self._coming
 
@@ -137,7 +137,7 @@ class Backlog:
         self.request()
 
     async def follow(self, listener: Listener = lambda _: None) -> BacklogState:
-        """Call the listener after each step, until nothing is left to embed or the work is blocked."""
+        """Call the listener after each step until nothing is left to embed or the work is blocked."""
         self.changed.connect(listener)
         try:
             await asyncio.shield(self.request())
@@ -146,8 +146,8 @@ class Backlog:
         return self.state()
 
     async def catch_up(self) -> None:
-        """Return when the chunks that are pending now are embedded, or the work is blocked. New chunks may arrive all
-        the time, so an empty backlog may never come."""
+        """Return when the chunks pending now are embedded, or the work is blocked. New chunks may keep arriving, so the
+        backlog may never be empty."""
         last = await self._database.read(vectors.last_arrival)
         ended = asyncio.shield(self.request())
         if last == 0:  # nothing is pending, or no model has embedded anything yet
@@ -162,7 +162,7 @@ class Backlog:
             self._catching_up.remove(waiting)
 
     async def pause(self) -> None:
-        """Stop after the present step, until `resume`, even across restarts."""
+        """Stop after the current step, until `resume`, even across restarts."""
         await self._database.write(vectors.pause_embedding)
         self._is_paused = True
         self.pause_changed.emit()
@@ -181,7 +181,7 @@ class Backlog:
         return BacklogState(state, reason, self._uri, self._pending, self._done, self._failed, self._chunks_per_s())
 
     def known_pending(self) -> int | None:
-        """Return how many chunks are pending; None if they must be counted first."""
+        """Return the number of pending chunks; None if they must be counted first."""
         is_sure = not (self._is_recount_due or self._wanted.is_set() or self._is_missing_a_model)
         return self._pending if is_sure else None
 
@@ -207,7 +207,7 @@ class Backlog:
                 _complete(ended, self._coming)
 
     async def _round(self) -> None:
-        """Embed the pending chunks. A reason to wait, or an error, is kept for `state`."""
+        """Embed the pending chunks. Store a reason to wait, or an error, for `state`."""
         if self._retry_timer:
             self._retry_timer.cancel()
         try:
@@ -262,8 +262,8 @@ class Backlog:
             raise _Held("waiting", f"the model {missing} is not on this machine: run `gnoctl models pull embed`")
 
     async def _runs(self) -> tuple[list[EmbeddingRun], str | None, str | None]:
-        """Return the runs, those for serving models before those for wanted models; a model that is missing; and why a
-        collection is left out because its texts may not reach the server of its model."""
+        """Return the runs (serving models before wanted models), a missing model, and the reason why a collection is
+        excluded because its texts may not reach its model's server."""
         installed = self._embedding.is_installed
         served = self._embedding.served()
         missing: str | None = None
@@ -281,7 +281,7 @@ class Backlog:
             elif not installed(uri):
                 missing = uri
             elif answering is None:
-                # The serving model cannot be used: use the new one, because an incomplete index is better than none.
+                # The serving model is unusable: use the new one, because an incomplete index is better than none.
                 if served.get(name) != uri:
                     await self._embedding.serve([name], uri)
                 answering = uri
@@ -319,7 +319,7 @@ class Backlog:
             await self._embedding.serve(complete, run.uri)
 
     async def _release(self, run: EmbeddingRun) -> None:
-        """Complete each `catch_up` whose chunks this run has embedded."""
+        """Complete each `catch_up` whose chunks are now embedded by this run."""
         oldest = await self._database.read(lambda c: vectors.first_arrival(c, run.uri, run.collections))
         for last, done in self._catching_up:
             if (oldest is None or oldest > last) and not done.done():
@@ -361,7 +361,7 @@ class Backlog:
         if len(self._pace) < 2:
             return None
         seconds = self._pace[-1][0] - self._pace[0][0]
-        # The time of the first step is not known: its end starts the clock.
+        # The duration of the first step is unknown: its end starts the clock.
         return sum(n for _, n in list(self._pace)[1:]) / seconds if seconds > 0 else None
 
 

@@ -1,7 +1,7 @@
-"""Decide when pages without text are recognised: one at a time, when no file waits to be indexed, unless blocked.
+"""Decides when pages without text are recognised: one at a time, while no file waits to be indexed, unless blocked.
 
 The pages and their texts are in the database, so a restart continues the work. A document is indexed again when its
-pages are recognised, and a long one several times before. Must not depend on pictures or models.
+pages are recognised; a long one also several times before that. This module must not depend on pictures or models.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from gnod.store.vectors import vectors
 
 _FAILURE_REST_S = 30.0
 _PACE_PAGES = 20
-# Index recognised documents only this often during a long backlog: each sync slows the recognition down.
+# During a long backlog, index recognised documents at this interval, because each sync slows down the recognition.
 _INDEX_EVERY_S = 20.0
-# Try unreadable files again after this time: a drive may be mounted again.
+# Retry unreadable files after this time, because a drive may be mounted again.
 _UNREADABLE_REST_S = 600.0
-# The file has changed since it was indexed, or is missing. The next sync handles it.
+# The file is missing or has changed since it was indexed. The next sync handles it.
 _CHANGED = frozenset({"vanished", "unstable", "unreadable", "not_a_file"})
 
 _log = logging.getLogger(__name__)
 
 
 class OcrState(NamedTuple):
-    """`state`: idle (nothing to do), working, paused or waiting (`reason` says why). `page_s`: the time that a page
-    takes; None while unknown."""
+    """`state`: idle (nothing to do), working, paused or waiting (`reason` says why). `page_s`: the time for a page;
+    None while unknown."""
 
     state: str
     reason: str | None
@@ -50,8 +50,8 @@ class OcrState(NamedTuple):
 
 
 class OcrBacklog:
-    """Works from construction until `close`. `is_syncing` tells whether files wait to be indexed; `reread` has a file
-    of a collection indexed again."""
+    """Works from construction until `close`. `is_syncing` returns whether files wait to be indexed. `reread` requests
+    that a file of a collection is indexed again."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class OcrBacklog:
         self.request()
 
     def request(self) -> None:
-        """Look for pages soon: there may be new ones, or a reason to wait may be gone."""
+        """Look for pages soon: there may be new pages, or a reason to wait may be gone."""
         self._wanted.set()
 
     def state(self) -> OcrState:
@@ -129,9 +129,9 @@ class OcrBacklog:
             await self._recognise(page)
 
     async def _next(self) -> tuple[ScannedPage | None, bool]:
-        """Return a page, and whether background work is held by hand."""
+        """Return a page, and whether the user has paused background work."""
         oldest = time.monotonic() - _UNREADABLE_REST_S
-        self._unreadable = {each: at for each, at in self._unreadable.items() if at > oldest}
+        self._unreadable = {file: at for file, at in self._unreadable.items() if at > oldest}
 
         def work(connection: Connection) -> tuple[ScannedPage | None, bool]:
             return scans.next_page(connection, self._unreadable), vectors.is_embedding_paused(connection)
@@ -162,7 +162,7 @@ class OcrBacklog:
             return
 
     async def _index_recognised(self) -> None:
-        """Have the documents indexed again whose pages were recognised."""
+        """Request that documents with newly recognised pages are indexed again."""
         self._indexed_at = time.monotonic()
         for collection, path in await self._database.read(scans.outdated):
             await self._database.write(partial(writing.reread, collection=collection, path=path))

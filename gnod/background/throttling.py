@@ -1,5 +1,6 @@
-"""Reasons for background work to wait: battery and disk. Must not depend on the work. Unknown values are not a
-reason."""
+"""Reasons for background work to wait: battery and disk. This module must not depend on the work. Unknown values are no
+reason to wait.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-# Check this often whether a reason is gone.
+# The interval for checking whether a reason is gone.
 CHECK_AGAIN_S = 20.0
 _LOW_BATTERY_PERCENT = 15
 _LOW_DISK = 0.01
@@ -20,7 +21,7 @@ def reason_to_wait(folder: Path, *, may_use_battery: bool) -> str | None:
 
 
 def low_battery(*, may_use_battery: bool) -> str | None:
-    """Return why work should wait for the battery, or None. `may_use_battery`: only a low charge is a reason."""
+    """Return why work should wait for the battery, or None. With `may_use_battery`, only a low charge is a reason."""
     if not hasattr(psutil, "sensors_battery"):
         return None
     try:
@@ -37,7 +38,7 @@ def low_battery(*, may_use_battery: bool) -> str | None:
 
 
 def low_disk(folder: Path) -> str | None:
-    """Return why nothing should be written into a folder; None while at least 1 % of its file system is free."""
+    """Return why nothing should be written into a folder; None if at least 1 % of its file system is free."""
     try:
         disk = shutil.disk_usage(folder)
     except OSError:

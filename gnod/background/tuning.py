@@ -1,5 +1,5 @@
-"""Learns how much the vectors of a collection should count: on request, and once in the background after a collection
-is embedded and the machine has been idle for a while.
+"""Learns the weight of a collection's vectors: on request, and once in the background, when the collection is embedded
+and the machine has been idle for a while.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gnod.store.tables import learned_factors
 from gnod.store.tables.learned_factors import Prior
 from gnod.tuning.experiment import OnProgress, learn, remove_left_overs
 
-# The background run starts when nothing has been embedded for this time.
+# The background run starts after this time without embedding.
 IDLE_S = 60.0
 # Smaller collections yield too few questions.
 MIN_DOCUMENTS = 50
-# Learn again when a collection has grown by this factor.
+# Learn again after a collection has grown by this factor.
 _GROWN = 2.0
 
 _log = logging.getLogger(__name__)
@@ -67,12 +67,12 @@ class TuningService:
         return prior
 
     async def priors(self) -> dict[str, Prior]:
-        """Return what was learned, by collection."""
+        """Return the learned values by collection."""
         known = await self._database.read(learned_factors.all_priors)
         return {prior.collection: prior for prior in known}
 
     async def reset(self, collection: str) -> None:
-        """Forget what was learned, and do not learn it again in the background."""
+        """Delete the learned value, and do not learn it again in the background."""
         uri = self._embedding.served().get(collection)
         await self._database.write(partial(_reset, collection, uri))
 
@@ -85,7 +85,8 @@ class TuningService:
         await asyncio.wait([self._cleared])
 
     def _embedding_changed(self, state: BacklogState) -> None:
-        """Wait until nothing has been embedded for a while. New chunks end a background run; it starts again later."""
+        """Wait until nothing has been embedded for a while. New chunks stop a background run, which starts again
+        later."""
         if self._timer:
             self._timer.cancel()
         if state.state == "embedding" and self._background:
@@ -115,7 +116,7 @@ class TuningService:
 
 def _reset(collection: str, uri: str | None, connection: Connection) -> None:
     learned_factors.reset(connection, collection)
-    if uri is not None:  # it was learned, and the result is that of any collection
+    if uri is not None:  # the value was learned; the neutral one replaces it
         learned_factors.put(connection, Prior.neutral(collection, uri, _counts(connection).get(collection, 0)))
 
 

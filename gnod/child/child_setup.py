@@ -1,6 +1,6 @@
-"""Set up a child process: it leaves Ctrl-C to the daemon, ends with it, and prints nothing.
+"""Sets up a child process: it leaves Ctrl-C to the daemon, ends with the daemon, and prints nothing.
 
-Runs in the child, before large imports.
+The child calls this before large imports.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def set_up_child(parent: int, *, nice: int = 0) -> None:
 
 
 def silence(errors: str = os.devnull) -> None:
-    """Turn off printing, logging and warnings of libraries; what they write to standard error goes to the file
-    `errors`. Until then standard error is open, for a start that fails."""
+    """Turn off printing, logging and warnings of libraries. Their output to standard error goes to the file `errors`.
+    Until then, standard error stays open, so that a failed start can report."""
     import logging
     import warnings
 
@@ -42,7 +42,7 @@ def silence(errors: str = os.devnull) -> None:
 
 
 def _die_with(parent: int) -> None:
-    """Ask Linux for SIGKILL when the daemon ends. Elsewhere the child notices the closed socket, later."""
+    """Make Linux send SIGKILL when the daemon ends. Elsewhere, the child notices the closed socket later."""
     if sys.platform == "linux":
         import ctypes
 

@@ -1,6 +1,6 @@
-"""Messages between the daemon and a child process: a length of 4 bytes, then msgpack.
+"""Messages between the daemon and a child process: a 4-byte length, then msgpack.
 
-The limit makes a damaged length an error instead of an allocation.
+Because of the limit, a damaged length causes an error instead of an allocation.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FrameError(Exception):
 
 
 def encode(message: object) -> bytes:
-    """Return the frame. Raises UnicodeEncodeError for lone surrogates, FrameError when it is too large."""
+    """Return the frame. Raises UnicodeEncodeError for lone surrogates, and FrameError if the frame is too large."""
     payload = _encoder.encode(message)
     if len(payload) > MAX_FRAME_BYTES:
         raise FrameError(f"{len(payload):,} bytes do not fit into a frame")
@@ -45,7 +45,7 @@ def receive(channel: socket.socket, decoder: msgspec.msgpack.Decoder[T]) -> T | 
 
 
 async def read(reader: StreamReader, decoder: msgspec.msgpack.Decoder[T]) -> T | None:
-    """Wait for the next message, as `receive` does."""
+    """Wait for the next message. Returns and raises as `receive`."""
     from asyncio import IncompleteReadError  # the import takes 60 ms, and a child does not need it
 
     header = b""
@@ -67,7 +67,7 @@ def _length(header: bytes | bytearray) -> int:
 
 
 def _receive(channel: socket.socket, size: int) -> bytearray | None:
-    """Return exactly `size` bytes; None at the end of the stream."""
+    """Return exactly `size` bytes, or None at the end of the stream."""
     buffer = bytearray(size)
     view = memoryview(buffer)
     at = 0

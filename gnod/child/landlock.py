@@ -1,7 +1,7 @@
-"""Landlock: a Linux process gives up access to files, TCP and signals for good. Through ctypes.
+"""Landlock, through ctypes: a Linux process permanently gives up access to files, TCP and signals.
 
-Uses the kernel's interface; must not depend on the confined process. Asks only for what the kernel's version of the
-interface ("ABI", see landlock(7)) supports.
+This module must not depend on the confined process. It requests only what the kernel's version of the interface ("ABI",
+see landlock(7)) supports.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import suppress
 
 from gnod.child.system_calls import NotHeld, call, no_new_privileges
 
-_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # on every machine
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446  # the same numbers on every machine
 _ASK_VERSION = 1
 _RULE_PATH_BENEATH = 1
 _ALL_THREADS = 1 << 3
@@ -26,7 +26,7 @@ _OF_FIRST_VERSION = (1 << 13) - 1
 _OF_PLAIN_FILES = 1 | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
 
 READ = _READ_FILE | _READ_DIR
-# Allow plain files only, so that the folder can be emptied without recursion.
+# Allow regular files only, so that the folder can be emptied without recursion.
 READ_AND_WRITE = READ | _WRITE_FILE | _REMOVE_FILE | _MAKE_REGULAR | _TRUNCATE
 
 _BIND_AND_CONNECT_TCP = 0b11
@@ -44,11 +44,11 @@ class _PathBeneath(ctypes.Structure):
 
 
 def restrict(rules: Iterable[tuple[str, int]] | None, *, reading: bool) -> list[str]:
-    """Forbid this thread, and those that it starts, TCP, signals to other processes, and files except what `rules`
-    allow.
+    """Forbid this thread and its later threads to use TCP, to signal other processes, and to access files outside
+    `rules`.
 
-    A rule is a path, and READ or READ_AND_WRITE for everything below it; a missing path is skipped. Without `rules`
-    files are not restricted; `reading` says whether reading them is. Restricted files also forbid starting programs.
+    A rule is a path with READ or READ_AND_WRITE for everything below it; a missing path is skipped. Without `rules`,
+    files are not restricted. `reading`: also restrict reading. Restrictions on files also forbid starting programs.
     Returns what is enforced, in words. Raises NotHeld.
     """
     known = version()
@@ -56,7 +56,7 @@ def restrict(rules: Iterable[tuple[str, int]] | None, *, reading: bool) -> list[
     network = _BIND_AND_CONNECT_TCP if known >= 4 else 0
     scoped = _ABSTRACT_SOCKETS_AND_SIGNALS if known >= 6 else 0
     if not files | network | scoped:
-        raise NotHeld("this Landlock is too old")
+        raise NotHeld("the kernel's Landlock is too old")
     attributes = _Ruleset(files, network, scoped)
     size = 24 if known >= 6 else 16 if known >= 4 else 8
     ruleset = call(_CREATE_RULESET, ctypes.byref(attributes), size, 0)

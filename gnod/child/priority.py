@@ -1,6 +1,6 @@
-"""Lower the CPU and disk priority of background work.
+"""Lowers the CPU and disk priority of background work.
 
-On Linux this holds for a thread and the threads that it starts later. An ordinary user cannot raise it again.
+On Linux this affects a thread and the threads that it starts later. An ordinary user cannot raise the priority again.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 import threading
 
 _THREAD_NICE = 10
-# ioprio_set(2) has no function in the C library. The numbers of arm64 are those of all newer machines.
+# The C library has no function for ioprio_set(2). All newer machines have the number of arm64.
 _SYSTEM_CALLS = {"x86_64": 251, "aarch64": 30, "riscv64": 30}
 _WHO_PROCESS = 1
 _CALLING_THREAD = 0
@@ -20,7 +20,7 @@ _LOWEST_BEST_EFFORT = 2 << 13 | 7
 
 
 def lower_process(nice: int) -> None:
-    """Lower this process, while it has one thread, by `nice`; 0 changes nothing."""
+    """Lower the priority of this process by `nice`, while it has only one thread; 0 changes nothing."""
     if nice:
         with contextlib.suppress(OSError):
             os.nice(nice)
@@ -28,7 +28,7 @@ def lower_process(nice: int) -> None:
 
 
 def lower_thread() -> None:
-    """Lower this thread. On other systems than Linux this would lower the process, so there it does nothing."""
+    """Lower the priority of this thread. Does nothing outside Linux, where it would affect the whole process."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         with contextlib.suppress(OSError):

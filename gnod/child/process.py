@@ -1,4 +1,4 @@
-"""A child process, for the daemon: its start, the stream to it, and its exit status."""
+"""A child process, as the daemon sees it: its start, the stream to it, and its exit status."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _BUFFER_BYTES = 1 << 20
 
 
 class MemoryUse(NamedTuple):
-    """`resident_bytes`: what is in memory. `limited_bytes`: what the limit of a worker counts."""
+    """`resident_bytes`: in memory. `limited_bytes`: the amount that a worker's limit counts."""
 
     resident_bytes: int
     limited_bytes: int
 
 
 def memory_use(resident_bytes: int, mapped_bytes: int, platform: str) -> MemoryUse:
-    """On Linux, RLIMIT_AS counts the address space. macOS maps hundreds of gigabytes for each process, so there the
-    daemon limits the resident size."""
+    """On Linux, RLIMIT_AS counts the address space. macOS maps hundreds of gigabytes for each process, so the daemon
+    limits the resident size there."""
     return MemoryUse(resident_bytes, mapped_bytes if platform == "linux" else resident_bytes)
 
 
 def kill_group(leader: int, killpg: Callable[[int, int], None] = os.killpg) -> None:
-    """Kill the processes of a group; harmless when they have ended."""
-    # For a group of zombies, macOS says EPERM: none of them can get a signal.
+    """Kill the processes of a group. Does nothing if they have ended."""
+    # macOS reports EPERM for a group of zombies, because none of them can get a signal.
     with contextlib.suppress(ProcessLookupError, PermissionError):
         killpg(leader, signal.SIGKILL)
 
@@ -49,15 +49,15 @@ class ChildProcess:
         self._process = process
 
     async def send(self, frame: bytes) -> None:
-        """Write a frame, waiting while the child is behind. Raises ConnectionError when it has ended."""
+        """Write a frame; wait while the child lags behind. Raises ConnectionError if the child has ended."""
         try:
             self.writer.write(frame)
             await self.writer.drain()
-        except RuntimeError as error:  # raised by some closed transports
+        except RuntimeError as error:  # some closed transports raise it
             raise ConnectionError("the stream is closed") from error
 
     def memory(self) -> MemoryUse:
-        """Return its use of memory; zeros when it has ended."""
+        """Return the child's use of memory; zeros if it has ended."""
         try:
             found = psutil.Process(self.pid).memory_info()
         except psutil.Error:
@@ -65,13 +65,14 @@ class ChildProcess:
         return memory_use(found.rss, found.vms, sys.platform)
 
     def kill(self) -> None:
-        """Kill the process and those that it started; harmless when it has ended."""
-        # Do not use Popen.kill: it polls first and takes the exit status away from asyncio's watcher.
+        """Kill the process and all processes that it started. Does nothing if it has ended."""
+        # Do not use Popen.kill: it polls first, and so takes the exit status away from asyncio's watcher.
         if self._process.returncode is None:
             kill_group(self.pid)  # it leads its own session
 
     async def ended(self) -> str:
-        """Close the stream, wait for the process and return how it ended: "exit status 1", "signal SIGKILL"."""
+        """Close the stream, wait for the process and return how it ended, such as "exit status 1" or "signal
+        SIGKILL"."""
         self.writer.close()
         status = await self._process.wait()
         with contextlib.suppress(ConnectionError):
@@ -93,8 +94,9 @@ async def launch(
 ) -> ChildProcess:
     """Start `python -m MODULE FD *ARGUMENTS PARENT`, where FD is its end of the stream and PARENT this process.
 
-    The child gets the daemon's environment, or the variables whose names match `inherited`, and `environment`. Standard
-    error stays the daemon's until the child silences it. Raises OSError. Must not be cancelled: the child would leak.
+    The child gets the daemon's environment, or the variables whose names match `inherited`, and `environment`. It
+    shares the daemon's standard error until it silences itself. Raises OSError. Must not be cancelled: the child would
+    leak.
     """
     ours, theirs = socket.socketpair()
     try:
@@ -110,7 +112,8 @@ async def launch(
 async def _spawn(
     module: str, channel: socket.socket, arguments: Sequence[str], environment: Mapping[str, str]
 ) -> asyncio.subprocess.Process:
-    """Start the process, from the event loop's thread: PR_SET_PDEATHSIG follows the thread, not the process."""
+    """Start the process. Call this from the event loop's thread, because PR_SET_PDEATHSIG follows the thread, not the
+    process."""
     return await asyncio.create_subprocess_exec(
         *command(module, channel.fileno(), arguments),
         stdin=asyncio.subprocess.DEVNULL,
@@ -123,8 +126,8 @@ async def _spawn(
 
 
 def command(module: str, descriptor: int, arguments: Sequence[str] = ()) -> list[str]:
-    """Return how a child is started, from this process."""
-    # With -P, a file called socket.py in the current folder is not imported.
+    """Return the command that starts a child of this process."""
+    # With -P, Python does not import a file called socket.py from the current folder.
     return [sys.executable, "-P", "-m", module, str(descriptor), *arguments, str(os.getpid())]
 
 

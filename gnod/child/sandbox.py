@@ -1,7 +1,7 @@
 """The sandbox of a child process that reads untrusted data.
 
-On Linux, Landlock blocks files, TCP and signals; seccomp the rest of the network, programs and other access to the
-system (docs/adr/0020). A kernel, or a container, may support one, both or neither. macOS has a sandbox of its own.
+On Linux, Landlock blocks files, TCP and signals; seccomp blocks the rest of the network, programs and other access to
+the system (docs/adr/0020). A kernel or container may support one, both or neither. macOS has its own sandbox.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import gnod
 from gnod.child import landlock, seatbelt, seccomp
 from gnod.child.system_calls import NotHeld
 
-# Python, the C library and converters read these: programs, libraries, time zones, MIME types, the number of CPUs.
+# Python, the C library and converters read these: programs, libraries, time zones, MIME types, and the number of CPUs.
 _SYSTEM = """
     /usr /bin /sbin /lib /lib32 /lib64 /etc /opt /nix/store /gnu/store /run/current-system /home/linuxbrew/.linuxbrew
     /proc/self /proc/cpuinfo /proc/meminfo /proc/stat /proc/filesystems /proc/sys/vm
@@ -25,10 +25,10 @@ _SYSTEM = """
 
 
 def confine(*, writable: str | None, readable: Sequence[str] | None) -> list[str]:
-    """Give up programs, connections, other processes, and writing files except plain ones directly in `writable`.
+    """Give up programs, connections, other processes, and writing files except regular ones directly in `writable`.
 
-    `readable`: folders below which files may be read, besides the system's and Python's own; None: all files. Returns
-    what is enforced, in words.
+    `readable`: folders below which files may be read, in addition to those of the system and Python; None: all files.
+    Returns what is enforced, in words.
     """
     if sys.platform == "darwin":
         return _held("macOS sandbox", lambda: seatbelt.confine(writable))
@@ -43,7 +43,7 @@ def confine(*, writable: str | None, readable: Sequence[str] | None) -> list[str
 
 
 def stay_local() -> list[str]:
-    """Give up the network and programs, and nothing that a GPU driver may need. Returns what is enforced, in words."""
+    """Give up the network and programs, but nothing that a GPU driver may need. Returns what is enforced, in words."""
     return _held("seccomp", seccomp.stay_local)
 
 
@@ -57,7 +57,7 @@ def _held(name: str, bar: Callable[[], list[str]]) -> list[str]:
 
 
 def _readable(folders: Sequence[str]) -> list[str] | None:
-    """Return all that must be readable; None where it is unknown, because packages are links into other places."""
+    """Return all paths that must be readable; None if they are unknown, because packages link to other places."""
     paths = [
         *_SYSTEM.split(),
         sys.prefix,
@@ -68,7 +68,7 @@ def _readable(folders: Sequence[str]) -> list[str] | None:
     ]
     paths += filter(None, os.environ.get("LD_LIBRARY_PATH", "").split(":"))
     paths += [os.path.dirname(os.path.dirname(gnod.__file__))]  # noqa: PTH120 - pathlib is 20 ms that we do not need
-    # An empty entry in PYTHONPATH is the current folder, here "/", from which nothing is imported.
+    # An empty entry in PYTHONPATH is the current folder, here "/", which has nothing to import.
     paths = [path for path in paths if os.path.realpath(path) != "/"]
     real = [os.path.realpath(path).rstrip("/") + "/" for path in paths]
     if not os.path.realpath(msgspec.__file__).startswith(tuple(real)):

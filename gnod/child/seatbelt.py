@@ -1,7 +1,7 @@
-"""The sandbox of macOS: a profile for sandbox_init(3), which Apple calls deprecated, and which browsers use.
+"""The sandbox of macOS: a profile for sandbox_init(3), which Apple calls deprecated but browsers use.
 
-Nobody has tried it on a Mac yet (docs/macos.md), so it forbids only what no converter needs. Reading is not limited:
-one path in another spelling than the system's would make a whole collection unreadable.
+It is untested on a Mac (docs/macos.md), so it forbids only what no converter needs. Reading is not limited: a path
+spelled differently from the system's would make a whole collection unreadable.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from gnod.child.system_calls import NotHeld
 
-# The last rule that matches decides. Other processes are reached by signals, and through the services of Mach, of which
-# drawing a page needs fonts, and the C library names of users and changes of the time zone.
+# The last matching rule decides. Processes reach other processes by signals and through Mach services. Drawing a page
+# needs the service for fonts; the C library needs those for user names and time zone changes.
 _RULES = """
 (version 1)
 (allow default)
@@ -33,7 +33,7 @@ _HOLDS = ["writing", "network", "programs", "other processes"]
 
 
 def confine(writable: str | None, library: Any = None) -> list[str]:
-    """Give up what the rules forbid, for good. Returns what is enforced, in words. Raises NotHeld."""
+    """Permanently give up what the rules forbid. Returns what is enforced, in words. Raises NotHeld."""
     library = library or ctypes.CDLL(None)
     reason = ctypes.byref(ctypes.c_char_p())
     try:
@@ -46,9 +46,9 @@ def confine(writable: str | None, library: Any = None) -> list[str]:
 
 
 def profile(writable: str | None) -> str:
-    """Return the rules, with a folder in which plain files may be written."""
+    """Return the rules, with `writable` as a folder for regular files."""
     if writable is None:
         return _RULES
-    # The system compares with the real path: /var is a link to /private/var.
+    # The system compares real paths: /var is a link to /private/var.
     folder = os.path.realpath(writable).replace("\\", "\\\\").replace('"', '\\"')
     return f'{_RULES}(allow file-write* (subpath "{folder}"))\n(deny file-write-create (vnode-type SYMLINK))\n'

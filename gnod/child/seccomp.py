@@ -1,7 +1,7 @@
-"""A seccomp filter for the system calls of a Linux process. Through ctypes, as classic BPF.
+"""A seccomp filter for the system calls of a Linux process, installed through ctypes as classic BPF.
 
-Has the calls and their numbers; must not depend on the confined process. A forbidden call fails with EPERM, so that a
-library can continue without it; calls of newer kernels do not exist (ENOSYS).
+This module has the calls and their numbers; it must not depend on the confined process. A forbidden call fails with
+EPERM, so that a library can continue without it. Calls of newer kernels fail with ENOSYS, as if they did not exist.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gnod.child.system_calls import NotHeld, call, no_new_privileges
 
 
 class _Machine(NamedTuple):
-    """`column`: of the tables below. `architecture`: the kernel's identifier."""
+    """`column`: the column of the tables below. `architecture`: the kernel's identifier."""
 
     column: int
     architecture: int
@@ -29,9 +29,9 @@ _MACHINES = {
     "riscv64": _Machine(1, 0xC00000F3, 277),
 }
 
-# Names, and the numbers on x86_64 and on newer machines; 0 if the call does not exist there.
+# Names, and the numbers on x86_64 and on newer machines; 0 if the machine does not have the call.
 _PROGRAMS = "execve 59 221  execveat 322 281"
-# These bypass the filter: the kernel runs the calls queued in a ring.
+# Rings bypass the filter: the kernel itself runs the queued calls.
 _RINGS = "io_uring_setup 425 425  io_uring_enter 426 426  io_uring_register 427 427"
 _CONFINED = f"""
     {_PROGRAMS}  fork 57 0  vfork 58 0
@@ -57,7 +57,7 @@ _CONFINED = f"""
     settimeofday 164 170  clock_settime 227 112  adjtimex 159 171  clock_adjtime 305 266
     iopl 172 0  ioperm 173 0  modify_ldt 154 0  vhangup 153 58  personality 135 92
 """
-_NEWEST = 462  # mseal; later calls offer new ways to do what is forbidden above
+_NEWEST = 462  # mseal; later calls may offer new ways to do what the filter forbids
 
 _CLONE, _CLONE3 = (56, 220), (435, 435)
 _KILL, _TGKILL, _PRLIMIT = (62, 129), (234, 131), (302, 261)
@@ -65,7 +65,7 @@ _FCNTL, _IOCTL, _PRCTL, _SOCKET = (72, 25), (16, 29), (157, 167), (41, 198)
 _CLONE_THREAD = 0x10000
 _SIGNALS_OF_FILES = (8, 10, 15)  # F_SETOWN, F_SETSIG, F_SETOWN_EX: the kernel sends signals on our behalf
 _OF_TERMINALS_AND_SIGNALS = (0x5412, 0x541C, 0x8901, 0x8902)  # TIOCSTI, TIOCLINUX, FIOSETOWN, SIOCSPGRP
-_PR_SET_PDEATHSIG = 1  # the process ends with the daemon
+_PR_SET_PDEATHSIG = 1  # the process dies with the daemon
 _LOCAL_FAMILIES = (1, 16)  # AF_UNIX, AF_NETLINK: GPU drivers use them
 
 _SET_MODE_FILTER = 1
@@ -83,8 +83,8 @@ class _Program(ctypes.Structure):
 
 
 def confine() -> list[str]:
-    """Forbid programs, connections, other processes, and changing files without opening them. Returns what is enforced,
-    in words. Raises NotHeld."""
+    """Forbid programs, connections, other processes, and changes to files without opening them. Returns what is
+    enforced, in words. Raises NotHeld."""
     machine = _machine()
     own = os.getpid()
     _load(
@@ -105,13 +105,13 @@ def confine() -> list[str]:
 
 
 def stay_local() -> list[str]:
-    """Forbid programs and the network only. Returns what is enforced. Raises NotHeld."""
+    """Forbid only programs and the network. Returns what is enforced. Raises NotHeld."""
     machine = _machine()
     _load(machine, [*_each(machine, _PROGRAMS + "  " + _RINGS), *_when(machine, _SOCKET, _only(0, *_LOCAL_FAMILIES))])
     return ["network", "programs"]
 
 
-_Step = tuple[int, int, int, int]  # an operation, the steps to skip if it is true and if not, and its number
+_Step = tuple[int, int, int, int]  # an operation, the steps to skip if it is true or false, and its operand
 
 
 def _machine() -> _Machine:
@@ -126,7 +126,7 @@ def _each(machine: _Machine, table: str) -> list[_Step]:
 
 
 def _when(machine: _Machine, numbers: tuple[int, int], steps: list[_Step]) -> list[_Step]:
-    """Run the steps, one of which returns, for one system call."""
+    """Run the steps for one system call. One of them returns."""
     return [(_EQUAL, 0, len(steps), numbers[machine.column]), *steps]
 
 
@@ -141,7 +141,7 @@ def _all_but(argument: int, *values: int) -> list[_Step]:
 
 
 def _argument(number: int) -> _Step:
-    """Load the lower half of an argument: the checked ones are ints, and these machines little-endian."""
+    """Load the lower half of an argument. All checked arguments are ints, and all these machines are little-endian."""
     return _LOAD, 0, 0, _AT_ARGUMENTS + 8 * number
 
 
@@ -154,8 +154,8 @@ def _allow() -> _Step:
 
 
 def _load(machine: _Machine, steps: list[_Step]) -> None:
-    """Install the filter for all threads. It checks the architecture first: a process can also make 32-bit calls, and
-    on x86_64 those of x32, whose numbers are large."""
+    """Install the filter for all threads. It first checks the architecture, because a process can also make 32-bit
+    calls, and on x86_64 the x32 calls, whose numbers are large."""
     steps = [
         (_LOAD, 0, 0, _AT_ARCHITECTURE),
         (_EQUAL, 1, 0, machine.architecture),
@@ -170,4 +170,4 @@ def _load(machine: _Machine, steps: list[_Step]) -> None:
     program = _Program(len(steps), code)
     no_new_privileges()
     if call(machine.seccomp, _SET_MODE_FILTER, _ALL_THREADS | _AS_FAST_AS_BEFORE, ctypes.byref(program)):
-        raise NotHeld("a thread has a filter of its own")
+        raise NotHeld("another thread has its own filter")

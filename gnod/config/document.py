@@ -1,7 +1,7 @@
-"""Parsing: YAML text in, a tree of nodes out. The only module that imports ruamel.yaml.
+"""Parses YAML text into a tree of nodes. Only this module imports ruamel.yaml.
 
-The tree is built from the parser's events, not from constructed Python values: so nothing in a file can run code, an
-alias stays one reference however often it is used, and an edit can change a few characters and leave the rest of the
+The tree is built from the parser's events, not from constructed Python values. So nothing in a file can run code, and
+each alias stays one reference however often it is used. An edit can change a few characters and keep the rest of the
 file, including comments and quoting, as the user wrote it. Plain values follow the core schema of YAML 1.2, as GNO
 reads them: `no` is a string, not false.
 """
@@ -22,13 +22,13 @@ from gnod.errors import ConfigInvalid
 
 MAX_DEPTH = 64
 
-# Limits the time for parsing, about 40 microseconds a value. A thousand collections need 15,000.
+# This limits the parsing time, about 40 microseconds for each value. A thousand collections need 15,000.
 MAX_VALUES = 100_000
 
 _GAP = re.compile(r"(?:[ \t\r\n]+(?:#[^\r\n]*)?)*")
 
-# GNO's manual writes `scopeKey: notes:`, which strict YAML rejects: a colon at a line's end must be quoted.
-# The parser gets a character that no file uses in place of that colon, so that all positions stay correct.
+# GNO's manual writes `scopeKey: notes:`, which strict YAML rejects, because a colon at a line's end must be quoted. For
+# the parser, replace this colon with a character that no file uses, so that all positions stay correct.
 _BARE_SCOPE = re.compile(r"^([ \t]*(?:- +)?scope(?:Key)?: +[a-z0-9][a-z0-9_-]*):(?=[ \t]*(?:\r?$| #))", re.MULTILINE)
 _COLON = "\ue000"
 
@@ -41,7 +41,7 @@ _INTEGER = re.compile(r"[-+]?[0-9][0-9_]*|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(
     r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)"
 )
-# The Python types of the core schema's tags. A value of another type makes the tag a fault.
+# The Python types of the core schema's tags. For a value of another type, the tag is a fault.
 _TAGS: dict[str, tuple[type, ...]] = {
     "int": (int,),
     "float": (int, float),
@@ -49,7 +49,7 @@ _TAGS: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 
-# No number that a setting accepts is longer, and int() raises an exception for 4,300 digits.
+# No setting accepts a longer number, and int() raises an exception for 4,300 digits.
 _LONGEST_NUMBER = 40
 
 Kind = Literal["scalar", "sequence", "mapping", "alias"]
@@ -58,13 +58,13 @@ Value = None | bool | int | float | str
 
 
 class Opaque(msgspec.Struct, frozen=True):
-    """A scalar with a tag that means nothing to gnod, such as `!!python/name`."""
+    """A scalar with a tag that gnod does not know, such as `!!python/name`."""
 
     tag: str
 
 
 class YamlNode(msgspec.Struct, kw_only=True, eq=False):
-    """One value. `start` and `end` index the text; `end` excludes blanks and comments after it.
+    """One value. `start` and `end` are indices into the text; `end` excludes blanks and comments after the value.
 
     `children` are a sequence's items, a mapping's keys and values in turn, or the node of an alias.
     """
@@ -90,7 +90,7 @@ class YamlNode(msgspec.Struct, kw_only=True, eq=False):
 
 
 class YamlDocument(msgspec.Struct, kw_only=True, eq=False):
-    """`root` is None for a file without content; new top-level text goes to `end`."""
+    """`root` is None for a file without content. New top-level text is inserted at `end`."""
 
     text: str
     root: YamlNode | None
@@ -98,7 +98,7 @@ class YamlDocument(msgspec.Struct, kw_only=True, eq=False):
 
 
 def parse(text: str, report: FaultReport) -> YamlDocument:
-    """Return the tree of `text`. Duplicate keys go to the report. Raises ConfigInvalid when it is not YAML."""
+    """Return the tree of `text`. Reports duplicate keys. Raises ConfigInvalid if `text` is not YAML."""
     builder = _Builder(text, report)
     readable = text if _COLON in text else _BARE_SCOPE.sub(rf"\1{_COLON}", text)
     try:
@@ -203,7 +203,7 @@ class _Builder:
         return value if _COLON in self._text else value.replace(_COLON, ":")
 
     def _place_empty(self, node: YamlNode) -> None:
-        """Put a missing value behind its key's colon; ruamel puts it at the next token."""
+        """Place a missing value right after its key's colon; ruamel places it at the next token."""
         parent = self._open[-1] if self._open else None
         if node.kind == "scalar" and parent and parent.kind == "mapping" and len(parent.children) % 2:
             key = parent.children[-1]
@@ -263,7 +263,7 @@ def is_null(node: YamlNode) -> bool:
 
 
 def describe(node: YamlNode) -> str:
-    """Name a value for a person: "the number 5", "a list"."""
+    """Return a value's name for people: "the number 5", "a list"."""
     node = node.target
     if node.tag and node.tag.removeprefix(_CORE) not in ("map", "seq", "str", "!", *_TAGS):
         return f"a value tagged {quoted(node.tag.replace(_CORE, '!!'))}"

@@ -1,9 +1,10 @@
-"""Edits of the config file that keep the user's comments, order, quoting and unknown keys.
+"""Edits the config file and keeps the user's comments, order, quoting and unknown keys.
 
-Every edit reads and validates the file, changes as few characters as it can, validates the result, compares it with
-the intended config, and only then replaces the file. All functions raise ConfigInvalid, and leave the file unchanged,
-when it is not valid now or could not be changed as intended, and StorageFailed when it cannot be written. A missing
-file is treated as the starter. The caller serialises edits: of two at the same time, one would be lost.
+Every edit reads and validates the file, changes as few characters as possible, validates the result and compares it
+with the intended config. Only then does it replace the file. All functions raise ConfigInvalid, and leave the file
+unchanged, if it is invalid now or cannot be changed as intended. They raise StorageFailed if it cannot be written. A
+missing file is treated as the starter file. The caller must serialise edits: of two simultaneous edits, one would be
+lost.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def remove_collection(path: Path, name: str) -> None:
         removed = config.collection(name)
         return replace(
             config,
-            collections=tuple(each for each in config.collections if each != removed),
+            collections=tuple(other for other in config.collections if other != removed),
             contexts=_contexts_outside(config, name),
         )
 
@@ -95,16 +96,18 @@ def remove_collection(path: Path, name: str) -> None:
 
 
 def rename_collection(path: Path, old: str, new: str) -> None:
-    """Rename a collection, and in the scopes of its contexts. Raises CollectionNotFound, CollectionExists (also for its
-    own name) and InvalidName."""
+    """Rename a collection, also in the scopes of its contexts. Raises CollectionNotFound, CollectionExists (even for
+    its own name) and InvalidName."""
     check_collection_name(new)
 
     def change(config: Config) -> Config:
         renamed = config.collection(old)
         _check_free(config, new)
         contexts = tuple(
-            replace(each, scope=_renamed(each.scope, old, new)) if parse_scope(each.scope)[0] == old else each
-            for each in config.contexts
+            replace(context, scope=_renamed(context.scope, old, new))
+            if parse_scope(context.scope)[0] == old
+            else context
+            for context in config.contexts
         )
         collections = _replaced(config.collections, renamed, replace(renamed, name=new))
         return replace(config, collections=collections, contexts=contexts)
@@ -127,18 +130,18 @@ def detach(path: Path, name: str) -> None:
     """Remove an attached collection and the contexts below it. Raises CollectionNotFound."""
 
     def change(config: Config) -> Config:
-        names = [each.name for each in config.attached]
+        names = [collection.name for collection in config.attached]
         if name not in names:
-            hint = did_you_mean(name, names) or "; `gnoctl collection list` shows those that are attached"
+            hint = did_you_mean(name, names) or "; `gnoctl collection list` shows the attached ones"
             raise CollectionNotFound(f"no collection {name!r} is attached{hint}", {"name": name, "known": names})
-        attached = tuple(each for each in config.attached if each.name != name)
+        attached = tuple(collection for collection in config.attached if collection.name != name)
         return replace(config, attached=attached, contexts=_contexts_outside(config, name))
 
     _edit(path, change)
 
 
 def publish(path: Path, name: str, address: str | None) -> None:
-    """Set where a collection is published; None: nowhere. Raises CollectionNotFound."""
+    """Set the address at which a collection is published; None: not published. Raises CollectionNotFound."""
 
     def change(config: Config) -> Config:
         before = config.collection(name)
@@ -148,7 +151,7 @@ def publish(path: Path, name: str, address: str | None) -> None:
 
 
 def add_context(path: Path, context: ContextConfig) -> None:
-    """Add a context. Raises InvalidReference (its scope), CollectionNotFound and ContextExists."""
+    """Add a context. Raises InvalidReference (for its scope), CollectionNotFound and ContextExists."""
     added = ContextConfig(scope=normalise(context.scope), text=normalise(context.text))
     scope = parse_scope(added.scope)
 
@@ -163,9 +166,9 @@ def add_context(path: Path, context: ContextConfig) -> None:
 
 
 def remove_context(path: Path, scope: str, text: str | None = None) -> list[ContextConfig]:
-    """Remove the contexts of exactly this scope, or the one with this text; return what was removed.
+    """Remove the contexts of exactly this scope, or only the one with this text; return the removed ones.
 
-    Raises InvalidReference (the scope) and ContextNotFound.
+    Raises InvalidReference (for the scope) and ContextNotFound.
     """
     parsed = parse_scope(scope)
 
@@ -184,10 +187,10 @@ def remove_context(path: Path, scope: str, text: str | None = None) -> list[Cont
 
 
 def save_search(path: Path, search: SearchConfig) -> None:
-    """Save a search under its name. A search with the same name is replaced."""
+    """Save a search under its name. It replaces a search with the same name."""
 
     def change(config: Config) -> Config:
-        old = next((each for each in config.searches if each.name == search.name), None)
+        old = next((saved for saved in config.searches if saved.name == search.name), None)
         return replace(config, searches=_replaced(config.searches, old, search) if old else (*config.searches, search))
 
     _edit(path, change)
@@ -199,7 +202,7 @@ def remove_search(path: Path, name: str) -> SearchConfig:
     def change(config: Config) -> Config:
         names = [search.name for search in config.searches]
         if name not in names:
-            hint = did_you_mean(name, names) or "; `gnoctl saved list` shows those that exist"
+            hint = did_you_mean(name, names) or "; `gnoctl saved list` shows them"
             raise SearchNotFound(f"there is no saved search {name!r}{hint}", {"name": name, "known": names})
         return replace(config, searches=tuple(search for search in config.searches if search.name != name))
 
@@ -208,17 +211,17 @@ def remove_search(path: Path, name: str) -> SearchConfig:
 
 
 def use_preset(path: Path, preset: str) -> None:
-    """Set which preset of models is used; `preset` is one of PRESETS, or NO_PRESET."""
+    """Set the preset of models; `preset` is one of PRESETS, or NO_PRESET."""
 
     def splices(document: YamlDocument, _: Config, __: Config) -> list[splice.Splice]:
-        # Write it even if it is the default: then the file names a preset.
+        # Write even the default, so that the file names a preset.
         return splice.set_string(document, "models", ["preset", "activePreset"], preset)
 
     _edit(path, lambda config: replace(config, models=replace(config.models, preset=preset)), splices)
 
 
 def names_preset(path: Path) -> bool:
-    """Tell whether the file chooses models itself: a preset, or an embedding model. Raises ConfigInvalid."""
+    """Return whether the file itself chooses models: a preset, or an embedding model. Raises ConfigInvalid."""
     text = read_text(path)
     if text is None:
         return False
@@ -230,7 +233,7 @@ def names_preset(path: Path) -> bool:
 
 
 def _edit(path: Path, change: _Change, splices_of: _Splices | None = None) -> tuple[Config, Config]:
-    """Change the file so that it means what `change` returns; return the config before and after."""
+    """Change the file so that it has the meaning that `change` returns; return the config before and after."""
     text = read_text(path)
     text = STARTER if text is None else text
     body = text.removeprefix("\ufeff")
@@ -243,7 +246,7 @@ def _edit(path: Path, change: _Change, splices_of: _Splices | None = None) -> tu
         result = None
     if result is None or result != intended:
         report = FaultReport(path)
-        reason = "is laid out in a way that this command cannot follow (aliases or merges?); please edit it by hand"
+        reason = "has a layout that this command cannot edit (aliases or merges?): edit it by hand"
         report.fault(None, "", reason)
         report.raise_faults()
     storage.write(path, text[: len(text) - len(body)] + changed)
@@ -251,7 +254,7 @@ def _edit(path: Path, change: _Change, splices_of: _Splices | None = None) -> tu
 
 
 def _difference(document: YamlDocument, before: Config, after: Config) -> list[splice.Splice]:
-    """Return the splices for the lists that differ: items were added at the end, removed, or changed in place."""
+    """Return the splices for the lists that differ: items were appended, removed, or changed in place."""
     splices: list[splice.Splice] = []
     for section in ("collections", "attached", "contexts", "searches"):
         old: tuple[_Item, ...] = getattr(before, section)
@@ -271,10 +274,10 @@ def _settings_changed(
     document: YamlDocument, section: str, index: int, before: _Item, after: _Item
 ) -> list[splice.Splice]:
     return [
-        each
+        change
         for setting in settings_of(type(before))
         if (value := getattr(after, setting.name)) != getattr(before, setting.name)
-        for each in splice.set_in_item(document, section, index, [setting.name, *filter(None, [setting.gno])], value)
+        for change in splice.set_in_item(document, section, index, [setting.name, *filter(None, [setting.gno])], value)
     ]
 
 
@@ -312,7 +315,7 @@ def _replaced(items: tuple[T, ...], before: T, after: T) -> tuple[T, ...]:
 
 
 def _as_loaded(collection: CollectionConfig) -> CollectionConfig:
-    """Return the collection as it will be after reading the file; an invalid value stays unchanged."""
+    """Return the collection as it will be after the file is read. An invalid value stays unchanged."""
     include = dict.fromkeys(normalise_extension(written) or written for written in collection.include)
     models = {ROLE_ALIASES.get(role, role): _canonical(uri) for role, uri in collection.models.items()}
     return replace(collection, include=tuple(include), models=models)

@@ -1,4 +1,4 @@
-"""The faults of a config file, collected so that the user reads all of them at once."""
+"""Collects the faults of a config file, so that the user reads all of them at once."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from gnod.errors import ConfigInvalid
 
 # A list of aliases can repeat one fault a million times. Further faults are only counted.
 MAX_LISTED = 200
-# Validation looks at this many values in total. Aliases let a short file mean a huge one, and no real file comes near.
+# Validation examines at most this many values. With aliases, a short file can expand to a huge one; no real file comes
+# near.
 MAX_VISITS = 100_000
 
 _MAX_QUOTED = 60
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True):
-    """`line` counts from 1, None for the file as a whole; `where` is like `collections[1].name`, or empty."""
+    """`line` counts from 1; None for the file as a whole. `where` has the form `collections[1].name`, or is empty."""
 
     line: int | None
     where: str
@@ -27,7 +28,7 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultReport:
-    """Collects the faults and warnings of one file, and counts what validation looks at."""
+    """Collects the faults and warnings of one file, and counts the values that validation examines."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -37,10 +38,10 @@ class FaultReport:
         self._visits_left = MAX_VISITS
 
     def count_visit(self) -> None:
-        """Raise ConfigInvalid when validation has looked at too many values."""
+        """Raise ConfigInvalid if validation has examined too many values."""
         self._visits_left -= 1
         if self._visits_left < 0:
-            raise self.rejection(None, f"its aliases and merges stand for more than {MAX_VISITS:,} values")
+            raise self.rejection(None, f"its aliases and merges expand to more than {MAX_VISITS:,} values")
 
     def fault(self, line: int | None, where: str, message: str) -> None:
         self._add(self._faults, "faults", Fault(line=line, where=where, message=message))
@@ -50,11 +51,11 @@ class FaultReport:
 
     @property
     def wants_warnings(self) -> bool:
-        """Whether another warning would be listed, so whether its text is worth computing."""
+        """Return whether another warning would be listed. If not, its text need not be computed."""
         return len(self._warnings) < MAX_LISTED
 
     def raise_faults(self) -> None:
-        """Raise ConfigInvalid that names every fault, one a line in the file's order, if there is any."""
+        """If there are faults, raise ConfigInvalid that names each on one line, in the order of the file."""
         if self._faults:
             raise self._invalid()
 
@@ -98,7 +99,7 @@ def quoted(text: str) -> str:
 
 
 def did_you_mean(word: str, options: Iterable[str]) -> str:
-    """Return "; did you mean 'x'?" for the option that `word` resembles, else nothing."""
+    """Return "; did you mean 'x'?" for the option that `word` resembles, otherwise ""."""
     known = {option.lower(): option for option in options}
     close = difflib.get_close_matches(word.lower()[:_MAX_QUOTED], known, n=1, cutoff=0.7)
     return f"; did you mean {known[close[0]]!r}?" if close else ""

@@ -1,6 +1,6 @@
-"""Typed reading of one mapping of the config file: every wrong value becomes a fault that names its line.
+"""Reads one mapping of the config file with types. Every wrong value becomes a fault that names its line.
 
-Knows what a string or a number looks like, and not which settings there are.
+This module defines the forms of strings and numbers, but not the settings.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from gnod.config.model import Setting
 
 
 class Keys(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys that one level of the file may have.
+    """The allowed keys of one level of the file.
 
-    `aliases` maps GNO's spelling to ours. `foreign` are settings of GNO that gnod does not have: they are not typos,
-    so they get no proposal.
+    `aliases` maps GNO's spelling to ours. `foreign`: settings of GNO that gnod does not have. They are not typos, so
+    the warning proposes no other key.
     """
 
     own: tuple[str, ...]
@@ -30,7 +30,7 @@ class Keys(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fields:
-    """The entries of one mapping. A getter returns its default where the key is absent, empty or faulty."""
+    """The entries of one mapping. A getter returns its default if the key is absent, empty or faulty."""
 
     def __init__(self, report: FaultReport, node: YamlNode, where: str, keys: Keys) -> None:
         self.where = where
@@ -43,7 +43,7 @@ class Fields:
             self._keep(key, value, inherited, keys)
 
     def path(self, key: str) -> str:
-        """Return where `key` is, under the name that the user gave it."""
+        """Return the path of `key` in the file, with the spelling of the user."""
         return f"{self.where}.{self._written.get(key, key)}".lstrip(".")
 
     def fault(self, key: str, message: str) -> None:
@@ -73,7 +73,7 @@ class Fields:
         return setting.default if value is None else value
 
     def text(self, key: str, *, blank: bool = False) -> str | None:
-        """Return a non-empty string. With `blank`, an empty one is allowed and means None."""
+        """Return a non-empty string. With `blank`, an empty string is allowed and means None."""
         if not self.has(key):
             return None
         node = self._values[key].target
@@ -88,7 +88,7 @@ class Fields:
         return self.text(key)
 
     def raw(self, key: str, *, flags: bool = False) -> str | None:
-        """Return a string or a number as it is written. `flags`: also accept true and false."""
+        """Return a string or a number in its written form. `flags`: also accept true and false."""
         if not self.has(key):
             return None
         node, value = self._scalar(key)
@@ -114,7 +114,7 @@ class Fields:
         return mapping(self._report, self._values[key], self.path(key), keys)
 
     def mappings(self, key: str, keys: Keys) -> Iterator[Fields]:
-        """Yield the items of a list of mappings; an item of another kind is a fault and left out."""
+        """Yield the items of a list of mappings. An item of another kind is a fault and omitted."""
         for index, item in enumerate(self._items(key, "mappings")):
             if fields := mapping(self._report, item, f"{self.path(key)}[{index}]", keys):
                 yield fields
@@ -143,7 +143,7 @@ class Fields:
         node, value = self._scalar(setting.name)
         expected = f"expected {'a whole number' if is_whole else 'a number of seconds'}, got {describe(node)}"
         if isinstance(value, bool) or not isinstance(value, int | float):
-            hint = "; leave out the quotes" if isinstance(value, str) and value.isdecimal() else ""
+            hint = "; remove the quotes" if isinstance(value, str) and value.isdecimal() else ""
             self.fault(setting.name, f"{expected}{hint}")
         elif math.isnan(value) or not setting.low <= value <= setting.high:
             self.fault(setting.name, f"must be from {setting.low:,} to {setting.high:,}, got {node.text[:40]}")
@@ -178,7 +178,7 @@ class Fields:
             self._report.fault(node.line, where, f"expected a string, got {describe(node)}{hint}")
         elif not value.strip():
             self._report.fault(node.line, where, "must not be empty")
-        # Neither can be part of a path or a message, because the system and UTF-8 would refuse them later.
+        # Neither can be part of a path or a message: the system and UTF-8 would later refuse it.
         elif "\0" in value or any("\ud800" <= char <= "\udfff" for char in value):
             self._report.fault(node.line, where, "contains a NUL or half a surrogate pair, which is not valid text")
         else:
@@ -191,7 +191,7 @@ class Fields:
             yield node
 
     def _entries(self, node: YamlNode) -> Iterator[tuple[YamlNode, YamlNode, bool]]:
-        """Yield (key, value, inherited): the mapping's own entries, then those of its `<<`, nearest first."""
+        """Yield (key, value, inherited): first the mapping's own entries, then those of its `<<`, nearest first."""
         pending, seen, inherited = [node], {id(node)}, False
         while pending:
             merged: list[YamlNode] = []
@@ -240,7 +240,7 @@ class Fields:
 
 
 def mapping(report: FaultReport, node: YamlNode, where: str, keys: Keys) -> Fields | None:
-    """Return the fields of `node`; None, and a fault, when it is not a mapping."""
+    """Return the fields of `node`; None, with a fault, if it is not a mapping."""
     if node.target.kind != "mapping" or describe(node) != "a mapping":
         report.fault(node.line, where, f"expected a mapping, got {describe(node)}")
         return None

@@ -1,4 +1,4 @@
-"""Reading the config file: a path in, a `Config` and its warnings out, or every fault at once."""
+"""Reads the config file at a path: returns a `Config` and its warnings, or raises every fault at once."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 class LoadedConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A valid config. `warnings` are for people: ignored settings, contexts of unknown collections."""
+    """A valid config. `warnings` are for people: ignored settings, and contexts of unknown collections."""
 
     config: Config
     warnings: tuple[str, ...] = ()
 
 
 def load(path: Path) -> LoadedConfig:
-    """Read the config file; a missing one means the defaults. Raises ConfigInvalid that names every fault."""
+    """Read the config file. A missing file means the defaults. Raises ConfigInvalid, which names every fault."""
     text = read_text(path)
     return LoadedConfig(config=Config()) if text is None else parse_text(text, path)[1]
 
 
 def read_text(path: Path) -> str | None:
-    """Return the file's text; None if there is no file. Raises ConfigInvalid if it is not UTF-8 text."""
+    """Return the file's text; None if there is no file. Raises ConfigInvalid if it is not UTF-8."""
     report = FaultReport(path)
     data = _read(path, report)
     if data is not None:
@@ -44,7 +44,7 @@ def read_text(path: Path) -> str | None:
 
 def _read(path: Path, report: FaultReport) -> bytes | None:
     try:
-        # Check first: opening a pipe would block until it has a writer.
+        # Check this first: opening a pipe would block until it has a writer.
         if not stat.S_ISREG(path.stat().st_mode):
             report.fault(None, "", "cannot be read: it is not a regular file")
             return None

@@ -1,7 +1,7 @@
-"""What a valid config file means: the settings, each declared once with its default, range and description.
+"""The settings of a valid config file. Each is declared once with its default, range and description.
 
-`schema` reads them, `edit` writes some, docs/settings.md lists all. Must not depend on YAML, and reads no file. The
-structs do not check themselves: `schema` does, while it still knows the line of each value.
+`schema` reads them, `edit` writes some, docs/settings.md lists all. This module must not depend on YAML, and reads no
+files. The structs have no checks: `schema` checks values while it still knows their lines.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ DEFAULT_EXCLUDES = (
     "Thumbs.db",
 )
 
-# Stands for a model's address: use no model, not even the preset's.
+# In place of a model's address: use no model, not even the preset's.
 NO_MODEL = "none"
 
 _DAY_S = 86_400
@@ -50,9 +50,8 @@ def setting(doc: str, low: float | None = None, high: float | None = None, *, gn
 class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     """A folder to index.
 
-    `path` is absolute; the folder may be missing (an unmounted drive). `include` holds extensions in lower case with
-    their dot; empty means all supported formats. `models` maps some of MODEL_ROLES to addresses, in the form of
-    model_uris.
+    `path` is absolute; the folder may be missing (an unmounted drive). `include`: lower-case extensions with their dot;
+    empty means all supported formats. `models` maps some of MODEL_ROLES to addresses, see model_uris.
     """
 
     name: Annotated[str, setting("Lower-case letters, digits, `-` and `_`, at most 64.")]
@@ -66,7 +65,7 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     )
     gitignore: Annotated[bool, setting("Apply `.gitignore` and `.gnoignore` files in every folder.")] = True
     hidden: Annotated[
-        bool, setting("Also index hidden files and folders, whose names begin with a dot, such as `.obsidian`.")
+        bool, setting("Also index hidden files and folders (whose names begin with a dot), such as `.obsidian`.")
     ] = False
     language: Annotated[
         str | None,
@@ -76,7 +75,7 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     update_command: Annotated[
         str | None,
-        setting("Command that `gnoctl update` runs before indexing, such as `git pull`.", gno="updateCmd"),
+        setting("Command that `gnoctl update` runs before it indexes, such as `git pull`.", gno="updateCmd"),
     ] = None
     models: Annotated[
         dict[str, str],
@@ -99,7 +98,7 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
     egress: Annotated[
         Scope,
         setting(
-            "How far its texts, and queries over it, may travel to model servers, and its texts when it is published: "
+            "How far its texts (to model servers, or when published) and queries over it may travel: "
             "`local` (this machine), `lan` (private and link-local addresses) or `any`."
         ),
     ] = "local"
@@ -107,26 +106,26 @@ class CollectionConfig(msgspec.Struct, frozen=True, kw_only=True):
         str | None,
         setting(
             "Where the collection is published for others, such as `milvus://host:19530/team/handbook`. "
-            "`gnoctl collection publish` sets it, after it has asked; `gnoctl collection unpublish` removes it."
+            "`gnoctl collection publish` asks and then sets it; `gnoctl collection unpublish` removes it."
         ),
     ] = None
 
 
 class AttachedConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A collection that another daemon publishes, which is searched with this one's."""
+    """A collection that another daemon publishes. It is searched together with this daemon's."""
 
-    name: Annotated[str, setting("What it is called here. No other collection may have the name.")]
-    address: Annotated[str, setting("Where it is, such as `milvus+tls://milvus.example:19530/team/handbook`.")]
+    name: Annotated[str, setting("Its name here. No other collection may have it.")]
+    address: Annotated[str, setting("Its address, such as `milvus+tls://milvus.example:19530/team/handbook`.")]
     egress: Annotated[
         Scope,
         setting(
             "How far queries over it may travel: `local` (this machine), `lan` (private and link-local addresses) or "
-            "`any`. Beyond it, the collection is not asked."
+            "`any`. A collection outside this scope is not searched."
         ),
     ] = "local"
     budget_s: Annotated[
         float,
-        setting("How long a search waits for it. After that, the results of the other collections come.", 0.05, 60),
+        setting("How long a search waits for it. Then it returns the results of the other collections.", 0.05, 60),
     ] = 2
 
 
@@ -165,8 +164,8 @@ class DaemonConfig(msgspec.Struct, frozen=True, kw_only=True):
     readers: Annotated[
         int | None,
         setting(
-            "Processes that search instead of the daemon while many clients ask, from its next start on; 0: none."
-            " Default: by cores.",
+            "Reader processes that search for the daemon while many clients send queries, from its next start on;"
+            " 0: none. Default: by cores.",
             0,
             64,
         ),
@@ -178,13 +177,13 @@ def _role(role: str, gno: str | None = None) -> msgspec.Meta:
 
 
 class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """`preset`: one of PRESETS, or NO_PRESET. A role: the address of its model in the form of model_uris, NO_MODEL, or
-    None for the preset's."""
+    """`preset`: one of PRESETS, or NO_PRESET. A role: the address of its model (see model_uris), NO_MODEL, or None for
+    the preset's model."""
 
     preset: Annotated[
         str,
         setting(
-            "Which set of models (`gnoctl models list` shows them, `gnoctl models use` changes it).",
+            "The set of models (`gnoctl models list` shows them, `gnoctl models use` changes it).",
             gno="activePreset",
         ),
     ] = "mini-multilingual"
@@ -203,8 +202,8 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ViewerConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A program of the user's choice for some files. `files` holds extensions in lower case with their dot, and MIME
-    types, which may be globs."""
+    """A program that the user chose for some files. `files`: lower-case extensions with their dot, and MIME types,
+    which may be globs."""
 
     files: Annotated[tuple[str, ...], setting("Extensions such as `.pdf`, or MIME types such as `text/*`; `*`: all.")]
     command: Annotated[
@@ -224,26 +223,26 @@ class MemoryConfig(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CaptureConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """Where `gnoctl capture` writes notes, and what they begin with. `{date}`, `{time}` and `{title}` stand for today,
-    now and the first line of the text."""
+    """The folder of notes written by `gnoctl capture`, and their beginning. `{date}`, `{time}` and `{title}` are
+    replaced by today, now and the first line of the text."""
 
     collection: Annotated[str | None, setting("The collection of captured notes; by default, the only one.")] = None
     folder: Annotated[str, setting("The folder inside the collection; it is created when needed.")] = "Inbox"
     name: Annotated[str, setting("The name of the file, without extension.")] = "{date} {title}"
-    head: Annotated[str, setting("What the note begins with; `\\n` is a line break.")] = (
+    head: Annotated[str, setting("The beginning of the note; `\\n` is a line break.")] = (
         "---\ncreated: {date}T{time}\n---\n\n"
     )
 
 
 class SearchConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """A saved search. `@name` at the beginning of a query stands for it."""
+    """A saved search. `@name` at the beginning of a query is replaced by it."""
 
     name: Annotated[str, setting("Lower-case letters, digits, `-` and `_`, at most 64.")]
     query: Annotated[str, setting("The query with its fields, such as `tag:work status:open`.")]
 
 
 class Use(NamedTuple):
-    """One model that the config asks for. `collection`: that has its own model; None: all others."""
+    """One model that the config names. `collection`: the collection with its own model; None: all others."""
 
     uri: str
     role: ModelRole
@@ -251,8 +250,8 @@ class Use(NamedTuple):
 
 
 class Config(msgspec.Struct, frozen=True, kw_only=True):
-    """The whole file. Names of collections, with those that are attached, and of searches are unique; a context may
-    name a collection that does not exist."""
+    """The whole file. Names of collections (including attached ones) and of searches are unique. A context may name a
+    collection that does not exist."""
 
     version: str = "1.0"
     collections: tuple[CollectionConfig, ...] = ()
@@ -272,7 +271,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return {search.name: search.query for search in self.searches}
 
     def collection(self, name: str) -> CollectionConfig:
-        """Raise CollectionNotFound if there is no collection of that name."""
+        """Return the collection. Raises CollectionNotFound."""
         for collection in self.collections:
             if collection.name == name:
                 return collection
@@ -290,7 +289,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return any(attached.name == name for attached in self.attached)
 
     def model_for(self, role: str, collection: str | None = None) -> str | None:
-        """Return the address of the model for `role`: the collection's own, else that of `models`, else of the preset.
+        """Return the address of the model for `role`: the collection's own, or that of `models`, or that of the preset.
         None: no model."""
         for known in self.collections:
             if known.name == collection and role in known.models:
@@ -301,13 +300,14 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         return None if own == NO_MODEL else own
 
     def model_uses(self) -> list[Use]:
-        """Return every model that the config asks for: for all in the order of the roles, then the collections'."""
+        """Return every model that the config names: first the general ones in the order of the roles, then those of
+        collections."""
         shared = [Use(uri, role) for role in MODEL_ROLES if (uri := self.model_for(role))]
         own = [(known, role) for known in self.collections for role in MODEL_ROLES if role in known.models]
         return shared + [Use(known.models[role], role, known.name) for known, role in own]
 
     def viewer(self, path: str, mime: str) -> list[str]:
-        """Return the command of the first viewer for such a file; empty if there is none."""
+        """Return the command of the first viewer for this file; empty if there is none."""
         name = path.lower()
         return next(
             (
@@ -320,7 +320,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Setting(NamedTuple):
-    """A setting as its struct declares it. `kind`: its type without `| None`; `default`: NODEFAULT when required."""
+    """A setting as its struct declares it. `kind`: its type without `| None`. `default`: NODEFAULT if it is
+    required."""
 
     name: str
     kind: Any
@@ -352,7 +353,7 @@ def _setting(field: msgspec.structs.FieldInfo) -> Setting:
 
 
 def normalise(text: str) -> str:
-    """Return the form in which scopes and context texts are compared and kept: NFC, without outer blanks."""
+    """Return the form in which scopes and context texts are compared and stored: NFC, without outer blanks."""
     return unicodedata.normalize("NFC", text).strip()
 
 
@@ -388,10 +389,10 @@ def _malformed(scope: str) -> str:
 
 
 def contexts_for(contexts: Sequence[ContextConfig], collection: str, path: str) -> str | None:
-    """Return the texts that apply to a document, joined by newlines; None where there are none.
+    """Return the texts that apply to a document, joined with newlines; None if there are none.
 
-    Global first, then the collection's, then prefixes from broad to specific; equal texts appear once, and the file's
-    order breaks ties. `path` is relative to the collection. "a/b" covers "a/b/c" and not "a/bc".
+    The global text comes first, then the collection's, then prefixes from broad to specific. Equal texts appear once,
+    and the file's order breaks ties. `path` is relative to the collection. "a/b" covers "a/b/c" but not "a/bc".
     """
     if not contexts:
         return None

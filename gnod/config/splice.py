@@ -1,8 +1,9 @@
-"""Small changes to YAML text: add an item to a list, remove some, replace one value.
+"""Makes small changes to YAML text: adds or removes items of a list, or replaces one value.
 
-Each function says which characters to replace and leaves all others alone, so comments, order and quoting stay as the
-user wrote them. Works on nodes and text; must not depend on the meaning of settings. Layouts that it cannot follow
-raise `UneditableError`; the caller parses the result again, so a wrong guess cannot reach the file.
+Each function returns the characters to replace and leaves all others alone, so comments, order and quoting stay as the
+user wrote them. The functions work on nodes and text; they must not depend on the meaning of settings. They raise
+`UneditableError` for layouts that they cannot edit. The caller parses the result again, so a wrong guess cannot reach
+the file.
 """
 
 from __future__ import annotations
@@ -15,8 +16,7 @@ from typing import NamedTuple
 
 from gnod.config.document import YamlDocument, YamlNode, is_null, skip_gap
 
-# Write a string without quotes only if no YAML reader, including those of version 1.1, could take it for something
-# else.
+# Write a string without quotes only if no YAML reader, even of version 1.1, could read it as something else.
 _PLAIN = re.compile(r"[^\W\d_][\w/. @+-]*[\w/]|[^\W\d_]|[~/.]*/[\w/. @+-]*[\w/]|/|\.[^\W\d_]\w*")
 _NOT_PLAIN = re.compile(r"(?:null|true|false|yes|no|on|off|y|n|\.inf|\.nan|[.\d_]+)", re.IGNORECASE)
 _UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff]")
@@ -28,11 +28,11 @@ Settings = Mapping[str, Setting]
 
 
 class UneditableError(Exception):
-    """The text is laid out in a way that an edit cannot follow."""
+    """The layout of the text is not supported by edits."""
 
 
 class Splice(NamedTuple):
-    """Put `text` in place of the characters from `start` to `end`."""
+    """Replaces the characters from `start` to `end` with `text`."""
 
     start: int
     end: int
@@ -47,7 +47,7 @@ def apply(text: str, splices: Iterable[Splice]) -> str:
 
 
 def append_item(document: YamlDocument, key: str, settings: Settings) -> list[Splice]:
-    """Add a mapping at the end of the top-level list `key`, which may be missing."""
+    """Append a mapping to the top-level list `key`, which may be missing."""
     text, root = document.text, document.root
     entry = find_entry(root, key) if root else None
     if root is None or entry is None:
@@ -67,7 +67,8 @@ def append_item(document: YamlDocument, key: str, settings: Settings) -> list[Sp
 
 
 def set_string(document: YamlDocument, section: str, keys: Sequence[str], value: str) -> list[Splice]:
-    """Set a string of a top-level mapping, under whichever of `keys` is there; the first when none is.
+    """Set a string of a top-level mapping, under the first of `keys` that exists. If none does, add the first of
+    `keys`.
 
     Both the setting and the mapping may be missing.
     """
@@ -96,8 +97,8 @@ def set_string(document: YamlDocument, section: str, keys: Sequence[str], value:
 def set_in_item(
     document: YamlDocument, section: str, index: int, keys: Sequence[str], value: str | None
 ) -> list[Splice]:
-    """Set a string of an item of the top-level list `section`, under whichever of `keys` is there; the first one, below
-    the item's name, when none is. None removes the setting."""
+    """Set a string of an item of the top-level list `section`, under the first of `keys` that exists. If none does, add
+    the first of `keys` below the item's name. None removes the setting."""
     text = document.text
     entry = find_entry(document.root, section) if document.root else None
     if entry is None or entry[1].kind != "sequence":
@@ -111,7 +112,7 @@ def set_in_item(
             _set_value(text, *found, quote(value)) if is_null(found[1]) else replace_string(document, found[1], value)
         ]
     start, end = _line_start(text, found[0].start), _line_end(text, found[1].end)
-    if item.flow or text[start : found[0].start].strip():  # other settings are on its line, or the item's dash
+    if item.flow or text[start : found[0].start].strip():  # other settings, or the item's dash, are on its line
         return [Splice(found[1].start, found[1].end, "null")]
     return [Splice(start, end, "")]
 
@@ -123,7 +124,7 @@ def _below(text: str, item: YamlNode, entry: tuple[YamlNode, YamlNode], line: st
 
 
 def remove_items(document: YamlDocument, key: str, indexes: Iterable[int]) -> list[Splice]:
-    """Remove items of the top-level list `key`, with the comments inside them and none outside."""
+    """Remove items of the top-level list `key` with the comments inside them, but none outside."""
     text, gone = document.text, sorted(set(indexes))
     entry = find_entry(document.root, key) if document.root else None
     if not gone or entry is None or entry[1].kind != "sequence":
@@ -142,7 +143,7 @@ def remove_items(document: YamlDocument, key: str, indexes: Iterable[int]) -> li
 
 
 def replace_string(document: YamlDocument, node: YamlNode, value: str) -> Splice:
-    """Replace a string in place; its quotes stay, if they can."""
+    """Replace a string in place. Keep its quotes if possible."""
     written = document.text[node.start : node.end]
     properties = _PROPERTIES.match(written)
     start = node.start + (properties.end() if properties and node.kind == "scalar" else 0)
@@ -152,14 +153,14 @@ def replace_string(document: YamlDocument, node: YamlNode, value: str) -> Splice
 
 
 def find_entry(root: YamlNode, key: str) -> tuple[YamlNode, YamlNode] | None:
-    """Return key and value of a mapping's entry. Raises UneditableError when `root` is not a mapping."""
+    """Return the key and value of a mapping's entry. Raises UneditableError if `root` is not a mapping."""
     if root.kind != "mapping":
         raise UneditableError
     return next(((name, value) for name, value in root.entries if name.target.text == key), None)
 
 
 def quote(text: str) -> str:
-    """Return `text` as YAML, quoted where any reader could misread it."""
+    """Return `text` as YAML, quoted if any reader could misread it."""
     plain = _PLAIN.fullmatch(text) and not _NOT_PLAIN.fullmatch(text)
     return text if plain else _double_quoted(text)
 
@@ -189,7 +190,7 @@ def _block(settings: Settings, indent: str) -> str:
 
 
 def _new_section(document: YamlDocument, key: str, flow: str, block: str) -> Splice:
-    """Add a top-level key, with its value in brackets or in lines, as the file is written."""
+    """Add a top-level key with its value in brackets or in lines, depending on the style of the file."""
     root = document.root
     if root and root.flow:
         return _into_flow(root, f"{key}: {flow}")
@@ -198,7 +199,7 @@ def _new_section(document: YamlDocument, key: str, flow: str, block: str) -> Spl
 
 
 def _set_value(text: str, name: YamlNode, value: YamlNode, written: str) -> Splice:
-    """Replace a value that is missing, or an empty mapping."""
+    """Replace a missing value or an empty mapping."""
     colon = skip_gap(text, name.end)
     if value.kind == "alias" or text[colon : colon + 1] != ":":
         raise UneditableError
@@ -208,12 +209,12 @@ def _set_value(text: str, name: YamlNode, value: YamlNode, written: str) -> Spli
 
 
 def _first_item(text: str, name: YamlNode, items: YamlNode, settings: Settings) -> list[Splice]:
-    """Replace an empty value by lines below its key, and leave a comment beside the key in place."""
+    """Replace an empty value with lines below its key, and keep a comment beside the key in place."""
     start = items.start
     while text[start - 1] in " \t" and not text[items.end : items.end + 1].strip():
         start -= 1
     below = _line_end(text, items.end)
-    # A comment indented deeper than the new item would look like a part of it, and be removed with it.
+    # A comment that is indented deeper than the new item would look like a part of it, and be removed with it.
     comment = re.compile(r"\s*^( *)#", re.MULTILINE).match(text, below)
     indent = max(name.column + 2, len(comment[1]) if comment else 0)
     lines = _insert_lines(text, below, _block(settings, " " * indent))
@@ -259,7 +260,7 @@ def _dashes(text: str, items: YamlNode) -> list[int]:
 
 
 def _block_end(text: str, item: YamlNode, dash: int) -> int:
-    """Return the end of an item's lines, with comments right below it that are indented as part of it."""
+    """Return the end of an item's lines, including comments right below it that are indented as part of it."""
     inside = re.compile(rf"(?: {{{_column(text, dash) + 1},}}#[^\n]*(?:\n|\Z))*")
     end = _line_end(text, item.end)
     comments = inside.match(text, end)
@@ -267,7 +268,7 @@ def _block_end(text: str, item: YamlNode, dash: int) -> int:
 
 
 def _flow_removal(text: str, items: YamlNode, index: int, gone: list[int]) -> list[Splice]:
-    """Remove an item and one comma; the comments between stay."""
+    """Remove an item and one comma. Keep the comments between items."""
     item = items.children[index]
     comma = skip_gap(text, item.end)
     if text[comma] != ",":
@@ -287,7 +288,7 @@ def _line_start(text: str, position: int) -> int:
 
 
 def _line_end(text: str, position: int) -> int:
-    """Return the position after the line's end."""
+    """Return the position after the end of the line."""
     end = text.find("\n", position)
     return len(text) if end < 0 else end + 1
 

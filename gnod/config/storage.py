@@ -1,4 +1,4 @@
-"""Writing a file so that a crash or a full disk leaves either the old file or the new one, complete."""
+"""Writes a file so that a crash or a full disk leaves either the old file or the new one, complete."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _REASONS = {
 
 
 def write(path: Path, text: str) -> None:
-    """Replace the file's content and keep its mode and owner; a symlink stays, and its target is replaced.
+    """Replace the file's content and keep its mode and owner. A symlink stays, and its target is replaced.
 
-    Makes missing folders. Raises StorageFailed.
+    Creates missing folders. Raises StorageFailed.
     """
     with _translated(path):
         target = Path(os.path.realpath(path))
         private_folder(target.parent)
-        # os.replace needs permission only for the folder, so it would replace a read-only file.
+        # os.replace needs permission only for the folder, so it would replace even a read-only file.
         if target.exists() and not os.access(target, os.W_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
         before = target.stat() if target.exists() else None
@@ -43,7 +43,7 @@ def write(path: Path, text: str) -> None:
 
 
 def create(path: Path, text: str) -> bool:
-    """Write a new file; return False, and leave the file alone, if there is one. Raises StorageFailed."""
+    """Write a new file. If it exists, leave it alone and return False. Raises StorageFailed."""
     with _translated(path):
         target = Path(os.path.realpath(path))
         private_folder(target.parent)
@@ -64,7 +64,7 @@ def create(path: Path, text: str) -> bool:
 
 
 def sync_folder(folder: Path) -> None:
-    """Write a folder's names to the disk, on file systems that can."""
+    """Flush a folder's names to disk, on file systems that support this."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -80,4 +80,4 @@ def _translated(path: Path) -> Iterator[None]:
     except OSError as error:
         reason = _REASONS.get(error.errno or 0, error.strerror or str(error))
         details: dict[str, object] = {"file": str(path), "errno": error.errno}
-        raise StorageFailed(f"{path} could not be written: {reason}", details) from error
+        raise StorageFailed(f"{path} cannot be written: {reason}", details) from error

@@ -1,5 +1,4 @@
-"""What the config file asks for, as the running daemon has it: the active config, its models, what leaves the machine.
+"""The config in the running daemon: the active config, its models, and what may leave the machine.
 
-The services of one capability are in its own package. Reading the file is in `gnod.config`, running a model in
-`gnod.models`.
+Services of one capability are in their own package. `gnod.config` reads the file, `gnod.models` runs models.
 """

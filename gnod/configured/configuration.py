@@ -1,4 +1,4 @@
-"""The active config: read at start and when its file changes, and mirrored into the database.
+"""Keeps the active config: reads it at start and when its file changes, and mirrors it into the database.
 
 After a change with errors the last valid config stays active, and status reports the errors.
 """
@@ -24,19 +24,19 @@ from gnod.store.documents import collections
 
 T = TypeVar("T")
 
-# The time between two looks at a file that has changed, how often an empty or missing one must look the same before it
-# is accepted as such, and the greatest number of looks.
+# The time between two checks of a changed file; how often an empty or missing file must look the same before it is
+# accepted; and the maximum number of checks.
 _CHECK_S, _EMPTY_CHECKS, _MOST_CHECKS = 0.05, 10, 40
-# Two changes of a file within this time may have the same time in the file system.
+# Two changes of a file within this time may get the same file system time.
 _SAME_TIME_S = 0.1
 
 _log = logging.getLogger(__name__)
 
 
 class Configuration:
-    """`changed` is emitted after each valid change, with the names of new or changed collections.
+    """Emits `changed` after each valid change, with the names of new or changed collections.
 
-    The constructor raises ConfigInvalid, since there is no earlier valid config.
+    The constructor raises ConfigInvalid, because there is no earlier valid config.
     """
 
     def __init__(self, path: Path, database: Database) -> None:
@@ -58,8 +58,8 @@ class Configuration:
         return self._loaded.warnings
 
     def present(self) -> Config:
-        """Return what the file says at this moment, which `current` may not know yet. In any thread. Raises
-        ConfigInvalid."""
+        """Return the config as the file states it now, which may be newer than `current`. Callable from any thread.
+        Raises ConfigInvalid."""
         return self._file.read()
 
     def collection(self, name: str) -> CollectionConfig:
@@ -67,20 +67,20 @@ class Configuration:
         return self.current.collection(name)
 
     def check_known(self, names: list[str]) -> None:
-        """Raise CollectionNotFound if no collection has this name. Attached collections count."""
+        """Raise CollectionNotFound if any of the names is unknown. Attached collections are known."""
         for name in names:
             if not self.current.is_attached(name):
                 self.collection(name)
 
     def check_commands(self) -> None:
-        """Raise UnsafeFile if other users can change the file: then none of its commands may run."""
+        """Raise UnsafeFile if other users can change the file. Then none of its commands may run."""
         if found := opening(self.path):
             raise UnsafeFile(
                 f"{found.problem}, so no command in index.yml runs: check the file, and run `{found.remedy}`"
             )
 
     async def mirror(self) -> None:
-        """Make the database's tables equal the active config."""
+        """Make the tables of the database equal to the active config."""
         await self._mirror(self.current)
 
     async def _mirror(self, config: Config) -> None:
@@ -99,15 +99,15 @@ class Configuration:
         return result
 
     async def reload(self) -> None:
-        """Read the file again if it changed; errors are kept in `error`, not raised. A file that is written all the
-        time is left to the next call."""
+        """Read the file again if it changed. Errors are stored in `error`, not raised. A file that is still being
+        written is left to the next call."""
         async with self._lock:
             if _stamp(self.path) != self._seen and (read := await self._read_when_written()) is not None:
                 await self._activate(read)
 
     async def _read_when_written(self) -> load.LoadedConfig | GnoError | None:
-        """Read the file when it is complete: many programs empty or remove it before they write it, and an empty config
-        removes all documents."""
+        """Read the file once it is complete. Many programs empty or remove a file before they write it, and an empty
+        config would remove all documents."""
         unchanged, stamp = 0, _stamp(self.path)
         for _ in range(_MOST_CHECKS):
             await asyncio.sleep(_CHECK_S)
@@ -130,7 +130,7 @@ class Configuration:
         try:
             if isinstance(read, GnoError):
                 raise read
-            # Do this first: other code finds the collection of each document in `current`.
+            # Do this first, because other code looks up the collection of each document in `current`.
             await self._mirror(read.config)
         except GnoError as error:
             self.error = error
@@ -143,7 +143,7 @@ class Configuration:
 
 
 class _ConfigFile:
-    """The config in the file. It is read again when the file has changed."""
+    """The config as the file states it. It is read again when the file has changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -163,7 +163,7 @@ class _ConfigFile:
             return self._found
 
     def _is_young(self, stamp: _Stamp | None) -> bool:
-        """Tell whether the file may have changed again after it was read, without another stamp."""
+        """Return whether the file may have changed after it was read without changing its stamp."""
         return stamp is not None and self._read_at - stamp.changed_ns / 1e9 < _SAME_TIME_S
 
     def _load(self) -> Config | ConfigInvalid:

@@ -1,7 +1,7 @@
-"""The gate that every byte for a model server or a shared collection passes: it decides from the file `index.yml` as it
-is at that moment, and records what is sent.
+"""The gate for every byte to a model server or a shared collection. It decides according to the current content of
+`index.yml`, and records what is sent.
 
-Callers state what they send, and whose it is (`Purpose`); what the config said when they began does not count.
+Callers state what they send and who owns it (`Purpose`). The config at the start of their work does not count.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gnod.store.tables.egress_journal import EgressJournal
 
 MEMORIES = "memories"
 MEMORY_ROLES: tuple[Role, ...] = ("embed", "rerank")
-# How the journal names these senders. Names of collections have no brackets.
+# The journal's names for these senders. Names of collections have no brackets.
 OWNERS = {"memories": "(memories)", "check": "(checks)"}
 
 
@@ -43,20 +43,21 @@ class EgressPolicy:
     def of_collections(
         self, role: Role, names: Sequence[str], *, users: Sequence[str] = (), seen: Sequence[str] = ()
     ) -> Purpose:
-        """Return the purpose of a request over collections, all when `names` is empty. `users`: as in Purpose; by
-        default, the only collection. `seen`: those that are read in a snapshot, which the config may have no more."""
+        """Return the purpose of a request over collections; all of them if `names` is empty. `users`: see Purpose; by
+        default, the only collection. `seen`: collections in the request's snapshot, which may be gone from the
+        config."""
         if names:
             return Purpose(role, collections=tuple(names), users=tuple(users or (names if len(names) == 1 else ())))
         config = self._configuration.current
         known = {
             *(collection.name for collection in config.collections),
-            *(each.name for each in config.attached),
+            *(collection.name for collection in config.attached),
             *seen,
         }
         return Purpose(role, collections=tuple(sorted(known)), users=tuple(users), is_all=True)
 
     def within(self, address: str, purpose: Purpose) -> Egress:
-        """Return how far texts for this purpose may go now. Raises EgressForbidden."""
+        """Return how far texts for this purpose may travel now. Raises EgressForbidden."""
         config = self._present(address)
         if purpose.owner == "check":
             return self._of_anybody(config, address, purpose)
@@ -78,8 +79,8 @@ class EgressPolicy:
 
     @contextmanager
     def requested(self, address: str, role: Role, name: str, egress: Egress | None = None) -> Iterator[None]:
-        """Let a collection's server be asked while a user's request names it, before the config does. `egress`: the
-        scope of a collection that is not in the config yet."""
+        """Allow requests to a collection's server while a user's request names it, before the config does. `egress`:
+        the scope of a collection that is not in the config yet."""
         named = _Requested(address, role, name, egress)
         self._requested.append(named)
         try:
@@ -95,24 +96,28 @@ class EgressPolicy:
             raise EgressForbidden(text, {"uri": address}) from error
 
     def _of_collections(self, config: Config, address: str, purpose: Purpose) -> dict[str, Egress]:
-        each_known: list[CollectionConfig | AttachedConfig] = [*config.collections, *config.attached]
-        known = {each.name: Egress(each.egress, f"the collection {each.name}") for each in each_known}
-        requested = {each.name: each.egress for each in self._requested if each.egress and each.address == address}
+        entries: list[CollectionConfig | AttachedConfig] = [*config.collections, *config.attached]
+        known = {
+            collection.name: Egress(collection.egress, f"the collection {collection.name}") for collection in entries
+        }
+        requested = {
+            request.name: request.egress for request in self._requested if request.egress and request.address == address
+        }
         known = requested | known
         if gone := [name for name in purpose.collections if name not in known]:
-            text = f"{gone[0]} is not in index.yml any more: nothing was sent to {address}"
+            text = f"{gone[0]} is no longer in index.yml: nothing was sent to {address}"
             raise EgressForbidden(text, {"uri": address})
         return known if purpose.is_all else {name: known[name] for name in purpose.collections}
 
     def _names(self, config: Config, address: str, purpose: Purpose) -> bool:
-        """Tell whether the config, or a request, names this address for this purpose."""
-        requested = [each.name for each in self._requested if each[:2] == (address, purpose.role)]
+        """Return whether the config, or a request, names this address for this purpose."""
+        requested = [request.name for request in self._requested if request[:2] == (address, purpose.role)]
         return all(
             _address(config, purpose.role, name) == address or name in requested for name in purpose.users or (None,)
         )
 
     def _of_anybody(self, config: Config, address: str, purpose: Purpose) -> Egress:
-        """Return the widest scope of those that name the address."""
+        """Return the widest scope of all users that name the address."""
         users = [(collection.name, collection.egress) for collection in config.collections]
         found = [
             Egress(egress, f"the collection {name}")
@@ -130,7 +135,7 @@ class EgressPolicy:
 def _address(config: Config, role: Role, name: str | None) -> str | None:
     """Return the address that the config names for a role. `name`: the collection; None: all."""
     if role == "search":
-        return next((_written(each.address) for each in config.attached if each.name == name), None)
+        return next((_written(attached.address) for attached in config.attached if attached.name == name), None)
     if role == "publish":
         return next(
             (_written(collection.publish, name) for collection in config.collections if collection.name == name), None

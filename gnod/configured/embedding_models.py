@@ -1,6 +1,6 @@
-"""The embedding models: which of them serves which collection, the vectors of queries, and what they can read.
+"""The embedding models: the serving model of each collection, the vectors of queries, and what the models can read.
 
-While a new wanted model embeds a collection, the serving model before it still answers.
+While a new wanted model embeds a collection, the old serving model still answers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gnod.store.database import Database
 from gnod.store.vectors import fingerprints, vectors
 
 RETRY_S = 600.0
-# The purpose of the measurement. Only installed models are measured, so nothing is sent.
+# The purpose of measurements. Only installed models are measured, so nothing is sent.
 _SAMPLES = Purpose("embed", "check")
 
 _log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ U = TypeVar("U")
 
 
 class EmbeddingService:
-    """Call `load` first. `attached`: the models of attached collections, which only queries need."""
+    """Call `load` first. `attached`: the models of attached collections, which only queries use."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class EmbeddingService:
 
     def wanted(self) -> dict[str, str | None]:
         config = self._configuration.current
-        return {each.name: config.model_for("embed", each.name) for each in config.collections}
+        return {collection.name: config.model_for("embed", collection.name) for collection in config.collections}
 
     def served(self) -> dict[str, str]:
         """Return the serving model of each collection that has one."""
@@ -78,7 +78,7 @@ class EmbeddingService:
         return {name: uri for name, uri in self._served.items() if name in wanted}
 
     def answering(self) -> dict[str, str]:
-        """Return the serving models that may answer queries: of those of servers, those that the config names."""
+        """Return the serving models that may answer queries. A server's model may do so only if the config names it."""
         wanted = self.wanted()
         return {name: uri for name, uri in self.served().items() if not endpoint_of(uri) or wanted[name] == uri}
 
@@ -91,7 +91,7 @@ class EmbeddingService:
         return self._models.is_ready(uri)
 
     async def left_out(self, uri: str, collection: str) -> str | None:
-        """Return why texts of the collection may not reach the model; None if they may, or if that is not known now."""
+        """Return why texts of the collection may not reach the model; None if they may, or if this is unknown now."""
         try:
             await self._factory.check(uri, self._egress.of_collections("embed", [collection]))
         except EgressForbidden as error:
@@ -101,13 +101,13 @@ class EmbeddingService:
         return None
 
     def embedder(self, uri: str, collections: Sequence[str]) -> Embedder:
-        """Return the model for documents of these collections, which must be the model of each."""
+        """Return the model for documents of these collections. It must be the model of all of them."""
         names = tuple(collections)
         return self._factory.make(Embedder, uri, Purpose("embed", collections=names, users=names))
 
     def query_embedder(self, uri: str, collections: Sequence[str], seen: Sequence[str] = ()) -> Embedder:
-        """Return the model for queries over collections (all when empty), and for sentences of what they found. Of a
-        server, it must be the model of one of them. `seen`: as in EgressPolicy.of_collections."""
+        """Return the model for queries over collections (all if empty), and for sentences of their results. A server's
+        model must be the model of one of them. `seen`: see EgressPolicy.of_collections."""
         wanted = _of(self.wanted(), collections)
         users = [name for name in wanted if wanted[name] == uri] or [
             name for name in wanted if self._served.get(name) == uri
@@ -116,7 +116,7 @@ class EmbeddingService:
         return self._factory.make(Embedder, uri, purpose)
 
     async def take_new_model(self, endpoint: Endpoint) -> None:
-        """Accept the model that a server has now: forget the vectors and the fingerprint of the one before."""
+        """Accept the current model of a server: delete the vectors and the fingerprint of the previous one."""
         uri = str(endpoint)
         await self._database.write(partial(_forget, uri))
         self._factory.forget(endpoint)
@@ -129,11 +129,11 @@ class EmbeddingService:
         self._served = await self._database.read(vectors.serving)
 
     async def texts(self, queries: Sequence[str], passages: Sequence[str], collections: Sequence[str]) -> QueryVectors:
-        """Embed queries, and below them passages that could answer, with the models that serve these collections (all
-        when empty). Of several models, one whose server fails, or is beyond the scope of a collection, is left out.
+        """Embed queries and, below them, possible answers with the serving models of these collections (all if empty).
+        If there are several models, those whose server fails or is outside a collection's scope are omitted.
 
-        Raises NotEmbedded when nothing there has vectors, and ModelNotPulled, ModelCorrupt, ModelRejected,
-        InferenceFailed, EgressForbidden, EndpointFailed or EndpointChanged when no model can be used.
+        Raises NotEmbedded if no collection has vectors, and ModelNotPulled, ModelCorrupt, ModelRejected,
+        InferenceFailed, EgressForbidden, EndpointFailed or EndpointChanged if no model is usable.
         """
         served = _of({**self.served(), **self._attached()}, collections)
         if not served:
@@ -151,7 +151,7 @@ class EmbeddingService:
         return QueryVectors(rows, answering, tuple(dict.fromkeys(reasons)))
 
     async def _unserved(self, collections: Sequence[str]) -> list[str]:
-        """Return why collections have no vectors, if that is because their texts may not reach a server."""
+        """Return why collections have no vectors, where the reason is that their texts may not reach a server."""
         reasons = [
             await self.left_out(uri, name)
             for name, uri in _of(self.wanted(), collections).items()
@@ -182,8 +182,8 @@ class EmbeddingService:
 class ReadabilityService:
     """What the embedding models of this machine can read: measured once per model, in the background.
 
-    A pulled model is measured at once, another one when a search first needs to know. Until then nothing is excluded. A
-    measurement that failed is repeated after `retry_s`, or when the model is pulled again.
+    A pulled model is measured at once; any other one when a search first needs the result. Until then nothing is
+    excluded. A failed measurement is repeated after `retry_s`, or when the model is pulled again.
     """
 
     def __init__(self, models: ModelService, factory: ModelFactory, retry_s: float = RETRY_S) -> None:
@@ -197,7 +197,7 @@ class ReadabilityService:
         models.installed.connect(self._installed)
 
     def of(self, uri: str) -> Readability | None:
-        """Return what was measured of a model, in any thread. If nothing was yet, begin to measure it."""
+        """Return the measurement of a model, from any thread. If there is none, start one."""
         if uri not in self._known:
             self._known[uri] = self.stored(uri)
         if (known := self._known[uri]) is None:
@@ -206,7 +206,7 @@ class ReadabilityService:
         return known
 
     def stored(self, uri: str) -> Readability | None:
-        """Return what was measured of a model. Reads a file."""
+        """Return the stored measurement of a model. Reads a file."""
         installed = self._models.find(uri)
         return readability.load(self._models.files.readability_for(uri), installed) if installed else None
 
@@ -245,7 +245,7 @@ class ReadabilityService:
 
 
 def _of(models: Mapping[str, U], collections: Sequence[str]) -> dict[str, U]:
-    """Return the models of these collections, of all when there are none."""
+    """Return the models of these collections; of all collections if empty."""
     return {name: uri for name, uri in models.items() if not collections or name in collections}
 
 

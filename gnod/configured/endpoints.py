@@ -1,5 +1,6 @@
-"""What goes where: each model server that the config names, who may use it, who may not, and when it last got
-something. Sends nothing."""
+"""The model servers that the config names: who may use each one, who may not, and when it last received something.
+Sends nothing.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +19,9 @@ from gnod.store.tables.egress_journal import TOGETHER
 
 
 class EndpointUse(NamedTuple):
-    """`scope`: where the server is; None if that is unknown (`problem` says why). `addresses`: those of its name.
-    `allowed`: the collections (and "memories") that name it, and whose texts may reach it; `left_out`: the others that
-    name it. `key`: where the key comes from; None: no key is known. `last_sent`: in seconds since 1970; None: never."""
+    """`scope`: where the server is; None if unknown (`problem` says why). `addresses`: the IP addresses of its name.
+    `allowed`: the collections (and "memories") that name it and whose texts may reach it; `left_out`: the others that
+    name it. `key`: the source of the key; None: no key is known. `last_sent`: seconds since 1970; None: never."""
 
     uri: str
     roles: list[ModelRole]
@@ -34,11 +35,11 @@ class EndpointUse(NamedTuple):
 
 
 EndpointUses = Callable[[], Awaitable[list[EndpointUse]]]
-"""Returns every endpoint in use: `endpoint_uses` of a daemon."""
+"""Returns every endpoint in use. A daemon passes its `endpoint_uses`."""
 
 
 class _User(NamedTuple):
-    """`name`: the name of a collection; None: the memories."""
+    """`name`: the name of a collection; None for the memories."""
 
     role: ModelRole
     name: str | None
@@ -55,10 +56,10 @@ class _User(NamedTuple):
 
 
 async def endpoint_uses(configuration: Configuration, remote: RemoteModels, egress: EgressPolicy) -> list[EndpointUse]:
-    """Return every endpoint in use. May ask for the addresses of names."""
+    """Return every endpoint in use. May resolve names."""
     found: dict[str, tuple[Endpoint, list[_User]]] = {}
     config = configuration.current
-    users = [_User(role, each.name) for each in config.collections for role in MODEL_ROLES]
+    users = [_User(role, collection.name) for collection in config.collections for role in MODEL_ROLES]
     for user in [*users, *(_User(role, None) for role in MODEL_ROLES if role in MEMORY_ROLES)]:
         uri = config.model_for(user.role, user.name)
         if uri and (endpoint := endpoint_of(uri)):

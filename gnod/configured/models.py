@@ -1,6 +1,7 @@
-"""The models that the configuration asks for, which of them are installed, and the running pulls. Runs no model.
+"""The models that the configuration names, which of them are installed, and the running pulls.
 
-`ModelFactory` makes those that run."""
+ModelService runs no models; `ModelFactory` makes the ones that run.
+"""
 
 from __future__ import annotations
 
@@ -38,14 +39,14 @@ from gnod.models.supply.fetching import FetchProgress, OnProgress, fetch
 from gnod.signals import Signal
 from gnod.types import UnavailableModel
 
-# The pause after a failed download. Each failure doubles it.
+# The first pause after a failed download and the longest one. Each failure doubles the pause.
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 60.0, 3600.0
 
 _log = logging.getLogger(__name__)
 
 
 class Pulled(NamedTuple):
-    """`fetched`: whether this pull downloaded it."""
+    """`fetched`: this pull downloaded the model."""
 
     installed: Installed
     fetched: bool
@@ -66,7 +67,7 @@ class _Pull:
 
 
 class ModelService:
-    """`installed` is emitted with the address of each model that a pull has installed."""
+    """Emits `installed` with the address of each model that a pull has installed."""
 
     def __init__(
         self, configuration: Configuration, models_dir: Path, *, first_pause_s: float = _FIRST_PAUSE_S
@@ -76,30 +77,31 @@ class ModelService:
         self._configuration = configuration
         self._first_pause_s = first_pause_s
         self._pulls: dict[str, _Pull] = {}
-        # The downloads that have failed, and when the next attempt begins, by the monotonic clock.
+        # The failed downloads, and the times of their next attempts by the monotonic clock.
         self._retries: dict[str, asyncio.Task[None]] = {}
         self._due: dict[str, float] = {}
         self._tasks: set[asyncio.Task[Installed]] = set()
         self._closing = False
 
     def uri_for(self, role: str, collection: str | None = None) -> str | None:
-        """Return the address of the model for `role`, the collection's own first; None: there is none."""
+        """Return the address of the model for `role`: the collection's own, or the general one; None if there is
+        none."""
         return self._configuration.current.model_for(role, collection)
 
     def uses(self) -> list[Use]:
         return self._configuration.current.model_uses()
 
     def find(self, uri: str) -> Installed | None:
-        """Return the model if it is installed; reads a little from the disk. Raises InvalidModelUri."""
+        """Return the model if it is installed. Reads a little from the disk. Raises InvalidModelUri."""
         return self.files.find(uri)
 
     def is_ready(self, uri: str) -> bool:
-        """Tell whether the model is installed, or a server runs it. Raises InvalidModelUri."""
+        """Return whether the model is installed or run by a server. Raises InvalidModelUri."""
         return model_uris.endpoint_of(uri) is not None or self.files.find(uri) is not None
 
     def require(self, uri: str) -> Installed:
-        """Return the model. Raises ModelNotPulled and DependencyMissing, which name the command to run, and
-        InvalidModelUri."""
+        """Return the model. Raises InvalidModelUri, and ModelNotPulled and DependencyMissing, which name the command to
+        run."""
         _require_packages(uri)
         if installed := self.files.find(uri):
             return installed
@@ -124,7 +126,8 @@ class ModelService:
         return uri
 
     def usable(self, role: str, collection: str | None = None) -> str | UnavailableModel:
-        """Return the address of the model for `role`, installed or run by a server, or the reason why there is none."""
+        """Return the address of the model for `role`, installed or run by a server, or the reason why it is
+        unavailable."""
         try:
             return self.required(role, collection)
         except GnoError as error:
@@ -136,11 +139,11 @@ class ModelService:
     async def pull(
         self, uri: str, on_progress: OnProgress, network: Mapping[str, str], *, force: bool = False, accept: str = ""
     ) -> Pulled:
-        """Fetch the model unless it is installed. A second call for the same model follows the first, and ends the
+        """Fetch the model unless it is installed. A second call for the same model follows the first one, and stops the
         attempts of `pull_later`.
 
-        The fetch stops when all calls that follow it are cancelled; what it has is kept. Raises what `fetch` raises,
-        and ShuttingDown.
+        The fetch stops when all calls that follow it are cancelled; the fetched part is kept. Raises what `fetch`
+        raises, and ShuttingDown.
         """
         name = str(model_uris.parse(uri))
         _require_packages(name)
@@ -152,8 +155,8 @@ class ModelService:
     def pull_later(
         self, names: Iterable[str], network: Mapping[str, str], *, force: bool = False, accept: str = ""
     ) -> None:
-        """Fetch models whose download has failed in the background, after growing pauses. It ends when that succeeds or
-        fails for another reason, and when the config no longer names a model that it named."""
+        """Retry failed downloads in the background, after growing pauses. The retries end when one succeeds or fails
+        for another reason, or when the config stops naming the model."""
         for name in names:
             if earlier := self._retries.get(name):
                 earlier.cancel()
@@ -162,7 +165,7 @@ class ModelService:
             self._retries[name] = asyncio.create_task(self._keep_pulling(name, pull))
 
     def due_in_s(self) -> dict[str, float]:
-        """Return the models whose download has failed, and the time until the next attempt."""
+        """Return the models with a failed download, and the seconds until the next attempt."""
         now = time.monotonic()
         return {name: max(0.0, self._due[name] - now) for name in self._retries}
 
@@ -179,7 +182,7 @@ class ModelService:
                 pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
                 self._due[name] = time.monotonic() + pause_s
             except GnoError:
-                break  # it is in the log
+                break  # the error is in the log
         del self._retries[name]
 
     async def _stop_retrying(self, name: str) -> None:
@@ -218,7 +221,7 @@ class ModelService:
         return await asyncio.to_thread(self.files.remove_all)
 
     async def close(self) -> None:
-        """Stop the pulls; what they have is kept."""
+        """Stop the pulls; the fetched parts are kept."""
         self._closing = True
         tasks = [*self._tasks, *self._retries.values()]
         for task in tasks:
@@ -276,7 +279,7 @@ def _require_packages(uri: str) -> None:
 
 
 def _being_fetched(uri: str) -> Conflict:
-    return Conflict(f"{uri} is being fetched: stop that first (Ctrl-C in its terminal)", {"uri": uri})
+    return Conflict(f"{uri} is being fetched: stop the download first (Ctrl-C in its terminal)", {"uri": uri})
 
 
 M = TypeVar("M")
@@ -296,13 +299,13 @@ class ModelFactory:
         self._remote.forget(endpoint)
 
     async def check(self, uri: str, purpose: Purpose) -> None:
-        """Raise EgressForbidden when a server runs the model, and may not get texts for this purpose now."""
+        """Raise EgressForbidden if a server runs the model and may not get texts for this purpose now."""
         if endpoint := model_uris.endpoint_of(uri):
             await self._remote.check(endpoint, purpose)
 
     def make(self, kind: Callable[..., M], uri: str, purpose: Purpose) -> M:
-        """Return the model at that address, which need not be installed. `kind`: derived from InstalledModel.
-        `purpose`: of the texts that it will get."""
+        """Return the model at that address, which need not be installed. `kind`: a subclass of InstalledModel.
+        `purpose`: of the texts it will get."""
         settings = self._configuration.current.models
         endpoint = model_uris.endpoint_of(uri)
         runner: Runner = self._remote.runner(endpoint, purpose) if endpoint else self._inference
@@ -316,7 +319,7 @@ class ModelFactory:
 
 
 def physical_cores() -> int:
-    """Return the number of cores for this process; hyper-threads do not help a model."""
+    """Return the number of cores for this process. Hyper-threads do not speed up a model."""
     physical = _physical_cores()
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else physical
     return max(1, min(physical, allowed))
@@ -324,5 +327,5 @@ def physical_cores() -> int:
 
 @cache
 def _physical_cores() -> int:
-    # psutil reads files for each core, which is too slow for every query.
+    # psutil reads files for each core, which is too slow to repeat for every query.
     return psutil.cpu_count(logical=False) or os.cpu_count() or 1

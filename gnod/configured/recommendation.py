@@ -1,4 +1,4 @@
-"""Recommends a preset: looks at the machine, the documents, and which models are installed."""
+"""Recommends a preset according to the machine, the documents, and the installed models."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ from gnod.presets import PRESETS
 from gnod.store.database import Database
 from gnod.store.tables.counts import Extent, extent
 
-# Measured with MiniLM and e5-small: .31 and .35 for technical Markdown, .24 for prose. The titles before each piece add
+# Measured with MiniLM and e5-small: .31 and .35 for technical Markdown, .24 for prose. The titles before the pieces add
 # a tenth.
 _TOKENS_PER_CHARACTER = 0.3
 _TOKENS_PER_CHARACTER_UNSPACED = 0.65
 _UNSPACED = frozenset({"zh", "ja", "ko", "th"})
 _WITH_TITLES = 1.1
-# The samples that measure which languages a new model reads: 114,000 characters in 88 languages.
+# The samples for measuring the languages of a new model: 114,000 characters in 88 languages.
 _READABILITY_TOKENS = 50_000
 
 _log = logging.getLogger(__name__)
 
 
 class Recommendation(NamedTuple):
-    """`choice`: the preset and why. `tokens_per_s`: of its embedding model, by the catalogue, and `embed_s`: the time
-    to embed all documents with it. `memory`: free bytes. `load`: processes that want to run, the mean of a minute."""
+    """`choice`: the preset and the reasons. `tokens_per_s`: the catalogue's speed of its embedding model. `embed_s`:
+    the time to embed all documents with it. `memory`: free bytes. `load`: runnable processes, as the mean of a
+    minute."""
 
     choice: PresetChoice
     extent: Extent
@@ -52,7 +53,7 @@ class Recommendation(NamedTuple):
 async def recommend(
     configuration: Configuration, database: Database, models: ModelService, readability_service: ReadabilityService
 ) -> Recommendation:
-    """Look at everything and choose. Changes nothing, and asks nobody."""
+    """Examine everything and choose. Changes nothing, and asks the user nothing."""
     settings = configuration.current.models
     found = await database.read(extent)
     documents = await asyncio.to_thread(_documents, found)
@@ -92,8 +93,7 @@ def _measured_languages(
 
 
 def slowdown(load: float, cores: int) -> float:
-    """Return how much longer embedding takes on a machine with that load than on an idle one: documents are embedded
-    at a low priority.
+    """Return the factor by which this load slows down embedding, which runs at a low priority.
 
     >>> slowdown(0.4, 2), slowdown(9.0, 2)
     (1.0, 4.5)
@@ -102,7 +102,7 @@ def slowdown(load: float, cores: int) -> float:
 
 
 def _documents(found: Extent) -> TextsToEmbed:
-    """Return what the choice needs to know."""
+    """Return the facts that the choice needs."""
     languages = choice.prevalent(found.languages)
     of_unknown = Counter(script for text in found.samples if (script := readability.script_of(text)))
     share = len(found.samples) and (found.documents - sum(found.languages.values())) / found.documents

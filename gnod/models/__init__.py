@@ -1,4 +1,4 @@
-"""Language models: their names and files, running them (run/), getting them (supply/), those of servers (remote/).
+"""Language models: names and files, running them (run/), getting them (supply/), and using models of servers (remote/).
 
-Must not depend on the store, the wire or search. Which models the config asks for is in `gnod.configured`.
+This package must not depend on the store, the wire or search. `gnod.configured` decides which models the config uses.
 """

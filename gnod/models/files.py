@@ -34,8 +34,8 @@ PARTIAL = "partial"
 
 
 class Pin(msgspec.Struct, frozen=True):
-    """What later downloads of a model must be: the commit of its repository, and the SHA-256 of each file that was
-    downloaded, by its path there."""
+    """The requirements for later downloads of a model: the commit of its repository, and the SHA-256 of each downloaded
+    file, by its path there."""
 
     revision: str = ""
     hashes: dict[str, str] = {}
@@ -45,8 +45,8 @@ NO_PIN = Pin()
 
 
 class Installed(msgspec.Struct, frozen=True):
-    """A model that can be loaded; all but its path is in `model.json`. `sha256` is empty for a `file:` model, which is
-    used where it is. `profile`: what its repository states of it."""
+    """A model that can be loaded. `model.json` holds all fields except the path. `sha256` is empty for a `file:` model,
+    which is used in place. `profile`: what its repository states."""
 
     uri: str
     path: Path
@@ -58,27 +58,27 @@ class Installed(msgspec.Struct, frozen=True):
 
 
 class ModelFiles:
-    """The cache folder, which several daemons may share."""
+    """The cache folder. Several daemons may share it."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def partial_for(self, uri: str) -> Path:
-        """Return the folder in which the model is prepared. Raises InvalidModelUri."""
+        """Return the folder for preparing the model. Raises InvalidModelUri."""
         return self.folder / PARTIAL / model_uris.folder_name(model_uris.parse(uri))
 
     def readability_for(self, uri: str) -> Path:
-        """Return the path of what was measured of the model, which need not exist. Raises InvalidModelUri."""
+        """Return the path of the model's measured readability. The file need not exist. Raises InvalidModelUri."""
         return self._folder(model_uris.parse(uri)) / READABILITY
 
     def find(self, uri: str) -> Installed | None:
-        """Return the model if it is installed; checks only its size and its first bytes. Raises InvalidModelUri."""
+        """Return the model if it is installed. Checks only its size and its first bytes. Raises InvalidModelUri."""
         parsed = model_uris.parse(uri)
         local = _local(parsed) if isinstance(parsed, LocalFile) else None
         return local or _installed(self._folder(parsed), str(parsed))
 
     def pin(self, uri: str) -> Pin:
-        """Return what was recorded at the download, even if the model is damaged now. Raises InvalidModelUri."""
+        """Return the pin recorded at the download, even if the model is damaged now. Raises InvalidModelUri."""
         parsed = model_uris.parse(uri)
         record = _record(self._folder(parsed))
         return record.pin if record and record.uri == str(parsed) else NO_PIN
@@ -90,8 +90,8 @@ class ModelFiles:
     def install(
         self, uri: str, staged: Sequence[Path], sha256: str, pin: Pin = NO_PIN, profile: Profile | None = None
     ) -> Installed:
-        """Move checked files to their place and record them; the first is the model. Older files stay readable for
-        those who have them open. Raises StorageFailed."""
+        """Move checked files into place and record them; the first one is the model. Processes that have older files
+        open can still read them. Raises StorageFailed."""
         folder = self._folder(model_uris.parse(uri))
         path = folder / (GGUF if staged[0].suffix != encoder.ONNX else encoder.MODEL)
         name = str(model_uris.parse(uri))
@@ -101,7 +101,7 @@ class ModelFiles:
             path.with_name(RECORD).unlink(missing_ok=True)
             for other in {GGUF, encoder.MODEL} - {path.name}:
                 (folder / other).unlink(missing_ok=True)
-            for file, name in zip(staged, [path.name, *(each.name for each in staged[1:])], strict=True):
+            for file, name in zip(staged, [path.name, *(extra.name for extra in staged[1:])], strict=True):
                 _flush(file)
                 file.replace(folder / name)
             new = path.with_name(f"{RECORD}.new")
@@ -109,11 +109,11 @@ class ModelFiles:
             new.write_bytes(msgspec.json.format(msgspec.json.encode(record), indent=2) + b"\n")
             new.replace(path.with_name(RECORD))
         except OSError as error:
-            raise StorageFailed(f"the model could not be put into {folder}: {error.strerror or error}") from error
+            raise StorageFailed(f"cannot move the model into {folder}: {error.strerror or error}") from error
         return installed
 
     def remove(self, uri: str) -> int:
-        """Remove the model and its unfinished download, but no `file:` model; return the bytes freed. Raises
+        """Remove the model and its unfinished download, but never a `file:` model; return the bytes freed. Raises
         StorageFailed."""
         parsed = model_uris.parse(uri)
         if isinstance(parsed, LocalFile) and _local(parsed):
@@ -121,15 +121,15 @@ class ModelFiles:
         return _remove(self._folder(parsed)) + _remove(self.partial_for(uri))
 
     def remove_all(self) -> int:
-        """Remove everything in the cache; return the bytes freed. Raises StorageFailed."""
+        """Empty the cache; return the bytes freed. Raises StorageFailed."""
         return sum(_remove(folder) for folder in [*self._folders(), self.folder / PARTIAL])
 
     def partial_bytes(self, uri: str) -> int:
-        """Return the bytes of an unfinished download. Raises InvalidModelUri."""
+        """Return the size of an unfinished download in bytes. Raises InvalidModelUri."""
         return _bytes_in(self.partial_for(uri))
 
     def total_bytes(self) -> int:
-        """Return the bytes of the whole cache."""
+        """Return the size of the whole cache in bytes."""
         return _bytes_in(self.folder)
 
     def _folder(self, uri: ModelUri) -> Path:
@@ -141,7 +141,7 @@ class ModelFiles:
 
 
 def _installed(folder: Path, uri: str | None) -> Installed | None:
-    """Return the model in `folder`; None when it is incomplete, or not that of `uri`."""
+    """Return the model in `folder`; None if it is incomplete, or another model than `uri`."""
     found = _record(folder)
     if found is None or size_of(found.path, MAGIC if found.path.name == GGUF else b"") != found.bytes:
         return None
@@ -150,7 +150,7 @@ def _installed(folder: Path, uri: str | None) -> Installed | None:
 
 
 def _record(folder: Path) -> Installed | None:
-    """Return the model in `folder`, whose file may be missing or damaged."""
+    """Return the model in `folder`. Its file may be missing or damaged."""
     path = folder / encoder.MODEL
     try:
         record = msgspec.json.decode((folder / RECORD).read_bytes(), type=dict[str, Any])
@@ -170,7 +170,7 @@ def _local(uri: LocalFile) -> Installed | None:
 
 
 def size_of(path: Path, begins: bytes) -> int | None:
-    """Return the size of a plain file that begins with these bytes; None for others."""
+    """Return the size of a regular file that begins with these bytes; None for any other."""
     try:
         # Do not block: opening a named pipe would wait for a writer.
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -187,7 +187,7 @@ def size_of(path: Path, begins: bytes) -> int | None:
 
 
 def _flush(path: Path) -> None:
-    """Write the content to the disk before the name."""
+    """Write the content to disk before the name."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -203,7 +203,7 @@ def _remove(folder: Path) -> int:
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except OSError as error:
-        raise StorageFailed(f"{folder} could not be removed: {error.strerror or error}") from error
+        raise StorageFailed(f"{folder} cannot be removed: {error.strerror or error}") from error
     return size
 
 

@@ -1,9 +1,9 @@
-"""Which languages and scripts an embedding model can read, by measurement.
+"""Measures which languages and scripts an embedding model can read.
 
-Sample texts in many languages (language_samples.json): twelve statements, and for each a question with other words. A
-model that reads a language gives a question a vector nearer to its statement than to the others. `separation` is the
-share of pairs for which that holds, both ways (the area under the ROC curve): 1 for a language that the model was
-trained on, about one half for one that it does not know. A script can be read if a language in it can.
+Each language has sample texts (language_samples.json): twelve statements, and for each a question in other words. If a
+model reads the language, the vector of a question is nearer to its statement than to the others. `separation` is the
+share of pairs for which that holds, both ways (the area under the ROC curve): 1 for a language of its training, about
+one half for an unknown one. A model can read a script if it can read a language in it.
 
 The result is stored beside the model's file.
 """
@@ -25,32 +25,32 @@ from numpy.typing import NDArray
 from gnod.caches import Computed
 from gnod.models.files import Installed
 
-# Increase it when the samples or the measures change: models are then measured again.
+# Increase it when the samples or the measures change, so that models are measured again.
 VERSION = 3
 # Measured: 1.00 for English and at most .73 for other languages (all-MiniLM-L6-v2); above .8 for 75 of 86 languages and
-# .45 for the two scripts that it cannot read (multilingual-e5-small).
+# .45 for the two scripts that the model cannot read (multilingual-e5-small).
 READS = 0.8
-# A model that gives all texts the same vector has no deviation.
+# If a model gives all texts the same vector, the deviation would be zero.
 _LEAST_DEVIATION = 0.001
-# With this many documents, the mean of an index counts half as much as with very many.
+# With this many documents, the mean of an index has half the weight that it has with very many.
 _FEW_DOCUMENTS = 50
-# This many letters of a text decide its script.
+# The script of a text is decided by this many of its letters.
 _SAMPLE_CHARACTERS = 500
 
 Vectors = NDArray[np.float32]
 
 
 class LanguageSample(msgspec.Struct, frozen=True):
-    """Parallel texts in all languages: question i asks for statement i."""
+    """Parallel texts: question i asks about statement i, in all languages."""
 
     statements: list[str]
     questions: list[str]
 
 
 class LanguageReading(msgspec.Struct, frozen=True, kw_only=True):
-    """What was measured for one language. `separation` in [0, 1]. `centre`: the mean vector of the statements, as
-    float32. `deviation`: the standard deviation of the cosines of a question with the statements that it does not ask
-    for."""
+    """The measurements for one language. `separation` in [0, 1]. `centre`: the mean vector of the statements, as
+    float32. `deviation`: the standard deviation of the cosines between a question and the statements it does not ask
+    about."""
 
     separation: float
     centre: bytes
@@ -58,25 +58,26 @@ class LanguageReading(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unrelated(NamedTuple):
-    """Mean and standard deviation of the cosines of unrelated texts with a query."""
+    """The mean and standard deviation of the cosines between a query and unrelated texts."""
 
     mean: float
     deviation: float
 
     def within(self, mean: float, documents: int) -> Unrelated:
-        """Return the same for an index whose documents have this mean. Texts of a field are nearer to each of its
-        queries, but not all are about it: of many documents, the mean lies halfway. Few documents tell little."""
+        """Return the values for an index whose documents have this mean. Texts of one field are nearer to every query
+        of the field, even if they do not answer it. With many documents, the result is halfway to their mean. A few
+        documents say little."""
         known = documents / (documents + _FEW_DOCUMENTS)
         return self._replace(mean=self.mean + known * max(mean - self.mean, 0.0) / 2)
 
     def nearness(self, cosine: float) -> float:
-        """Return how much nearer a text is, in standard deviations."""
+        """Return how much nearer a text is than unrelated ones, in standard deviations."""
         return (cosine - self.mean) / max(self.deviation, _LEAST_DEVIATION)
 
 
 class Readability(msgspec.Struct, frozen=True, kw_only=True):
-    """`languages`: by ISO 639-1 code. `scripts`: the best separation of a language in each script. `model`: which file
-    was measured (`stamp`)."""
+    """`languages`: by ISO 639-1 code. `scripts`: the best separation of any language in each script. `model`:
+    identifies the measured file (`stamp`)."""
 
     version: int
     model: str
@@ -84,20 +85,21 @@ class Readability(msgspec.Struct, frozen=True, kw_only=True):
     scripts: dict[str, float]
 
     def reads(self, language: str) -> bool:
-        """Tell whether the model was trained on a language. A language that was not measured: no."""
+        """Return whether the model was trained on a language; False if it was not measured."""
         return language in self.languages and self.languages[language].separation >= READS
 
     def can_read_language(self, language: str | None) -> bool:
-        """Tell whether a text in a language can be compared at all: its script can be read. Unknown: yes."""
+        """Return whether the model can compare texts in a language at all, because it reads the script. True if
+        unknown."""
         return language not in self.languages or self.can_read_script(script_of_language(language or ""))
 
     def can_read_script(self, script: str) -> bool:
-        """Tell whether a script can be read; yes for one that was not measured."""
+        """Return whether the model can read a script; True if it was not measured."""
         return self.scripts.get(script, 1.0) >= READS
 
     def unrelated(self, query: Vectors, language: str | None) -> Unrelated | None:
-        """Return how near a query is to texts in a language that have nothing to do with it; None if the model was not
-        trained on the language. A language that was not measured counts as English."""
+        """Return how near a query is to unrelated texts in a language; None if the model was not trained on the
+        language. A language that was not measured counts as English."""
         code = language if language in self.languages else "en"
         if not self.reads(code):
             return None
@@ -105,22 +107,22 @@ class Readability(msgspec.Struct, frozen=True, kw_only=True):
         return Unrelated(float(query @ np.frombuffer(reading.centre, np.float32)), reading.deviation)
 
     def can_read(self, text: str) -> bool:
-        """Tell whether the script of most letters of a text can be read."""
+        """Return whether the model can read the script of most letters of a text."""
         script = script_of(text)
         return script is None or self.can_read_script(script)
 
 
 Embed = Callable[[LanguageSample], Awaitable[tuple[Vectors, Vectors]]]
-"""Returns the vectors of the questions and of the statements."""
+"""Returns the vectors of the questions and those of the statements."""
 
 
 def stamp(installed: Installed) -> str:
-    """Return what changes with the model's file."""
+    """Return a string that changes with the model's file."""
     return f"{installed.bytes} {installed.fetched_at:.0f}"
 
 
 def load(path: Path, installed: Installed) -> Readability | None:
-    """Return what was measured of a model; None if nothing was, or of another version of its file."""
+    """Return the stored measurement of a model; None if it is missing or of another version of the file."""
     try:
         known = msgspec.json.decode(path.read_bytes(), type=Readability)
     except (OSError, msgspec.DecodeError):
@@ -147,8 +149,8 @@ async def measure(installed: Installed, embed: Embed) -> Readability:
 
 
 def script_of(text: str) -> str | None:
-    """Return the script of most letters, as Unicode names it; None without letters. Kana counts as Han, since Japanese
-    has both.
+    """Return the Unicode name of the script of most letters; None without letters. Kana counts as Han, since Japanese
+    uses both.
 
     >>> script_of("Москва 1980"), script_of("東京タワー"), script_of("42")
     ('CYRILLIC', 'HAN', None)
@@ -190,15 +192,15 @@ def _reading(questions: Vectors, statements: Vectors) -> LanguageReading:
 
 
 def _deviation(cosines: Vectors) -> float:
-    """Return the standard deviation of the cosines of a question with the other statements. It does not count that some
-    questions are nearer to all statements than others are."""
+    """Return the standard deviation of the cosines between a question and the other statements. Differences between
+    questions in their mean cosine do not count."""
     count = len(cosines)
     others = cosines[~np.eye(count, dtype=bool)].reshape(count, count - 1)
     return round(float(np.sqrt(others.var(axis=1, ddof=1).mean())), 4)
 
 
 def is_read_by_every_model(language: str | None, script: str | None) -> bool:
-    """Tell whether a text needs no measurement: English, or Latin letters in an unknown language."""
+    """Return whether a text needs no measurement: English, or Latin letters in an unknown language."""
     return language in (None, "en") and script in (None, "LATIN")
 
 

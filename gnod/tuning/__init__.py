@@ -1,1 +1,1 @@
-"""Learn from a collection itself, without relevance judgements, how much its vectors should count in hybrid search."""
+"""Learns from a collection itself, without relevance judgements, how much its vectors should count in hybrid search."""

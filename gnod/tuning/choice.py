@@ -1,6 +1,7 @@
-"""Choose the factor for the odds of the vectors, by what both retrievers and their fusion made of known-item questions.
+"""Chooses the factor for the odds of the vectors, by the results of both retrievers and their fusion for known-item
+questions.
 
-Pure. A factor is kept only where a paired bootstrap test says that it helps.
+Pure. A factor is kept only if a paired bootstrap test shows that it helps.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ FACTORS = (0.25, 0.5, 2.0, 4.0, 8.0)
 MIN_QUESTIONS = 40
 _RANKS = 10
 _RESAMPLES = 4000
-# The confidence of the interval: with five factors, the usual 95 % would be too easy.
+# The confidence of the interval. With five factors, the usual 95 % would be too lax.
 _CONFIDENCE = 0.99
 _SEED = 20_261_122
-# The number of random indices that are drawn at once. It limits the memory.
+# The number of random indices drawn at once. It limits the memory.
 _BATCH = 1 << 22
 
 
@@ -36,8 +37,8 @@ class AskedQuestion(NamedTuple):
 
 
 class ChosenFactor(NamedTuple):
-    """`factor`: 1 where no other helps. Mean discounted reciprocal ranks of each side, and of their fusion `before` and
-    `after`."""
+    """`factor`: 1 if no other one helps. The other fields are mean discounted reciprocal ranks: of each side, and of
+    their fusion `before` and `after`."""
 
     factor: float
     keyword: float
@@ -47,7 +48,7 @@ class ChosenFactor(NamedTuple):
 
 
 def choose(asked: Sequence[AskedQuestion]) -> ChosenFactor:
-    """Return the factor that helps most; there is at least one question."""
+    """Return the most helpful factor. Needs at least one question."""
     before = _fused(asked, 1.0)
     gains = {factor: _fused(asked, factor) - before for factor in FACTORS}
     is_enough = len(asked) >= MIN_QUESTIONS
@@ -63,27 +64,27 @@ def choose(asked: Sequence[AskedQuestion]) -> ChosenFactor:
 
 
 def _least(gain: NDArray[np.float64]) -> float:
-    """Return the low end of the confidence interval of a gain."""
+    """Return the lower end of the confidence interval of a gain."""
     return interval(gain, _RESAMPLES, _CONFIDENCE, _SEED)[0]
 
 
 def _fused(asked: Sequence[AskedQuestion], factor: float) -> NDArray[np.float64]:
     values = []
-    for each in asked:
-        known = {id_ for evidence in each.evidence for id_ in evidence.scores}
-        trust = {id_: each.trust.get(id_, Trust()) for id_ in known}
+    for question in asked:
+        known = {id_ for evidence in question.evidence for id_ in evidence.scores}
+        trust = {id_: question.trust.get(id_, Trust()) for id_ in known}
         scaled = {id_: old._replace(vector=old.vector * factor) for id_, old in trust.items()}
-        ranked = fusion.fuse("convex", each.evidence, lambda id_: id_, scaled).ranked
-        values.append(_value([fused.id for fused in ranked[:_RANKS]], each.target))
+        ranked = fusion.fuse("convex", question.evidence, lambda id_: id_, scaled).ranked
+        values.append(_value([fused.id for fused in ranked[:_RANKS]], question.target))
     return np.asarray(values)
 
 
 def _alone(asked: Sequence[AskedQuestion], retriever: str) -> NDArray[np.float64]:
     values = []
-    for each in asked:
-        scores = next((evidence.scores for evidence in each.evidence if evidence.retriever == retriever), {})
+    for question in asked:
+        scores = next((evidence.scores for evidence in question.evidence if evidence.retriever == retriever), {})
         ranked = sorted(scores, key=lambda id_: (-scores[id_], id_))
-        values.append(_value(ranked[:_RANKS], each.target))
+        values.append(_value(ranked[:_RANKS], question.target))
     return np.asarray(values)
 
 
@@ -93,7 +94,7 @@ def _value(ranked: Sequence[int], target: int) -> float:
 
 
 def interval(values: NDArray[np.float64], resamples: int, confidence: float, seed: int) -> tuple[float, float]:
-    """Return the percentile interval of the mean (Efron 1979), over resamples of the values."""
+    """Return the percentile interval of the mean (Efron 1979) over resamples of the values."""
     rng = np.random.default_rng(seed)
     means: list[NDArray[np.float64]] = []
     left = resamples

@@ -1,8 +1,8 @@
-"""Learn how much the vectors of a collection count, from known-item questions that are asked to a scratch index.
+"""Learns the weight of a collection's vectors from known-item questions to a scratch index.
 
-The scratch index is the collection, with each question removed from its document. The documents keep their vectors;
-only those that changed are embedded again. A large collection is represented by a sample. The scratch index is deleted
-at the end, and nothing of a question is kept.
+The scratch index is a copy of the collection, with each question removed from its document. Unchanged documents keep
+their vectors; changed ones are embedded again. A sample represents a large collection. At the end, the scratch index
+and the questions are deleted.
 """
 
 from __future__ import annotations
@@ -44,10 +44,11 @@ from gnod.store.vectors.vector_rows import DTYPE
 from gnod.tuning.choice import MIN_QUESTIONS, AskedQuestion, choose
 from gnod.tuning.questions import TitleQuestion, questions
 
-# A larger collection is represented by this many documents, those with the lowest docids: a fixed random sample.
+# This many documents represent a larger collection. Those with the lowest docids are a fixed random sample.
 MAX_DOCUMENTS = 3000
 MAX_QUESTIONS = 300
-# Changed documents are embedded again: at most this many chunks, and none of a document with more than these.
+# The maximum number of chunks of changed documents that are embedded again. Documents with more than
+# MAX_CHUNKS_OF_DOCUMENT stay unchanged.
 MAX_CHUNKS = 700
 MAX_CHUNKS_OF_DOCUMENT = 8
 _BATCH = 100
@@ -56,7 +57,7 @@ _MIN_LINK_WORDS = 3
 
 Prepare = Callable[[TextJob], Awaitable[Outcome]]
 OnProgress = Callable[[str, int, int], None]
-"""Called with the current task, the number of items that are done, and of all."""
+"""Called with the current task, the number of items done, and the total."""
 
 
 class _Source(NamedTuple):
@@ -83,9 +84,9 @@ async def learn(
     prepare: Prepare,
     on_progress: OnProgress = lambda *_: None,
 ) -> Prior:
-    """Return what was learned; the factor is 1 if no other one helps, or if the collection yields too few questions.
+    """Return the learned weight. The factor is 1 if no other one helps, or if the collection yields too few questions.
 
-    `prepare` makes documents of texts. Raises the errors of the models and of the database.
+    `prepare` makes documents from texts. Raises the errors of the models and of the database.
     """
     count = await database.read(lambda connection: documents.count_under(connection, collection, ""))
     asked = await _ask(database, collection, embedder, prepare, on_progress)
@@ -105,7 +106,7 @@ def remove_left_overs(database: Database) -> None:
 async def _ask(
     database: Database, collection: str, embedder: Embedder, prepare: Prepare, on_progress: OnProgress
 ) -> list[AskedQuestion]:
-    """Return what both retrievers find for questions about a collection; empty if there are too few questions."""
+    """Return the results of both retrievers for questions about a collection; empty if there are too few questions."""
     sources = await _sources(database, collection)
     items, changed = _plan(sources)
     if len(items) < MIN_QUESTIONS:
@@ -123,12 +124,13 @@ async def _ask(
 
 
 def _scratch(database: Database) -> str:
-    """Return how the folders of its scratch indexes begin; the daemon of another index may use the same folder."""
+    """Return the prefix of the scratch folders. It is unique to the index, because the daemon of another index may use
+    the same folder."""
     return f"tuning-{database.path.stem}."
 
 
 async def _sources(database: Database, collection: str) -> list[_Source]:
-    """Read the documents, a few at a time: a long transaction would take a reader away from the searches."""
+    """Read the documents in small groups: a long transaction would keep a reader from the searches."""
     found = await database.read(partial(_sample, collection))
     sources: list[_Source] = []
     for first in range(0, len(found), _BATCH):
@@ -173,7 +175,7 @@ def _plan(sources: Sequence[_Source]) -> tuple[list[_Item], dict[str, TitleQuest
             break
         possible = questions(source.own_title, source.markdown)
         if possible and len(source.chunks) <= MAX_CHUNKS_OF_DOCUMENT:
-            # A docstring is most similar to what people ask about code. The other kinds are used in turn.
+            # A docstring resembles questions about code most. The other kinds are used in turn.
             question = possible[0] if possible[0].kind == "docstring" else possible[number % len(possible)]
             changed[source.path] = question
             items.append(_Item(question.text, source.path))
@@ -183,7 +185,7 @@ def _plan(sources: Sequence[_Source]) -> tuple[list[_Item], dict[str, TitleQuest
 
 
 def _links(sources: Sequence[_Source]) -> list[_Item]:
-    """Return the texts of links between documents: each asks for what it leads to."""
+    """Return the texts of links between documents. Each one asks for the link's target."""
     paths = {source.path for source in sources}
     found: dict[str, _Item] = {}
     for source in sources:
@@ -246,7 +248,7 @@ def store(
 
 
 async def _copy_vectors(database: Database, index: Database, sources: Sequence[_Source], uri: str) -> None:
-    """Give the chunks that did not change their vectors."""
+    """Copy the vectors of unchanged chunks."""
     hashes = list({chunk.embed_hash for source in sources for chunk in source.chunks})
     for first in range(0, len(hashes), _BATCH):
         pieces = await database.read(partial(_pieces, uri, hashes[first : first + _BATCH]))
@@ -269,7 +271,7 @@ def _pieces(uri: str, hashes: Sequence[str], connection: Connection) -> dict[str
 async def embed_all(
     index: Database, embedder: Embedder, collection: str, on_progress: Callable[[int, int], None]
 ) -> None:
-    """Embed every chunk of a collection. `on_progress` gets the number of chunks that are done, and of all."""
+    """Embed every chunk of a collection. `on_progress` gets the number of chunks done, and the total."""
     run = EmbeddingRun(index, embedder, [collection])
     total, done = await run.count(), 0
     while (step := await run.step()) is not None:

@@ -1,7 +1,7 @@
-"""Known-item questions: texts of a document that ask for it, and the document without them. Pure.
+"""Makes known-item questions: each is a text of a document that asks for the document without this text. Pure.
 
-A title, a heading, the first sentence of a paragraph or of a docstring says in a few words what a document is about, as
-a question does. It is removed from the document, so that neither keywords nor vectors find it again word for word.
+A title, a heading, or the first sentence of a paragraph or docstring names the subject of a document in a few words,
+like a question. It is removed from the document, so that neither keywords nor vectors can find it word for word.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gnod.ingest.text import frontmatter
 
 _MIN_WORDS, _MAX_WORDS = 3, 25
 _MIN_SENTENCE_WORDS = 5
-# A document must keep this much without the question.
+# A document must keep this many characters without the question.
 _MIN_CHARACTERS = 100
 
 _DOCSTRING = re.compile(r'(?:"""|\'\'\'|/\*\*+)\s*(?P<text>\S.*?)(?=\n\s*\n|\n\s*[:@*]|"""|\'\'\'|\*/)', re.DOTALL)
@@ -38,11 +38,11 @@ class TitleQuestion(NamedTuple):
 
 
 def questions(title: str, markdown: str) -> list[TitleQuestion]:
-    """Return the questions that a document answers, at most one of each kind: docstring, title, heading, sentence."""
+    """Return the questions of a document, at most one of each kind: docstring, title, heading, sentence."""
     body = frontmatter.parse(markdown).body_start
     found = [*_docstring(title, markdown, body), *_title(title, markdown, body), *_heading(title, markdown, body)]
     found += _sentence(title, markdown, body)
-    return [each for each in found if len(each.markdown) - body >= _MIN_CHARACTERS]
+    return [question for question in found if len(question.markdown) - body >= _MIN_CHARACTERS]
 
 
 def _docstring(title: str, markdown: str, body: int) -> Iterator[TitleQuestion]:
@@ -82,7 +82,7 @@ def _first_sentence(text: str) -> str:
 
 
 def _length(text: str, sentence: str) -> int:
-    """Return how far the words of a sentence reach in the text that it begins."""
+    """Return the index in `text` after the last word of `sentence`, with which it begins."""
     at = 0
     for word in _WORD.findall(sentence):
         at = text.find(word, at) + len(word)

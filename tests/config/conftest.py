@@ -1,4 +1,4 @@
-"""The place of a config file."""
+"""The path of a config file."""
 
 from __future__ import annotations
 

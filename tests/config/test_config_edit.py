@@ -1,4 +1,4 @@
-"""Edits of the config file: the change that was meant, and every other character as it was."""
+"""Edits of the config file make the intended change and leave every other character alone."""
 
 from __future__ import annotations
 

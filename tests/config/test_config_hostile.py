@@ -1,4 +1,4 @@
-"""Broken and malicious files: bounded time and memory, nothing runs, only ConfigInvalid comes out."""
+"""Broken and malicious files: time and memory are bounded, no code runs, and only ConfigInvalid is raised."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ fragments = st.lists(st.sampled_from(PIECES), max_size=14).map("".join)
 
 
 def attempt(text: str) -> None:
-    """Parse; both outcomes are right, and a third one is not."""
+    """Parse the text. Both outcomes are correct; any other exception fails the test."""
     with suppress(ConfigInvalid):
         parse_text(text, PATH)
 
@@ -98,7 +98,7 @@ def test_the_list_of_faults_is_bounded() -> None:
 @pytest.mark.slow
 def test_a_visit_limit_stops_what_aliases_multiply() -> None:
     many = "x: &x [" + "md, " * 2000 + "]\nc: &c {name: a, path: /a, exclude: *x}\n"
-    with pytest.raises(ConfigInvalid, match="stand for more than 100,000 values"):
+    with pytest.raises(ConfigInvalid, match="expand to more than 100,000 values"):
         parse_text(many + "collections: [" + "*c, " * 2000 + "]\n", PATH)
 
 

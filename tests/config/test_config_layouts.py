@@ -1,4 +1,4 @@
-"""Random layouts and edits: an edit never fails, and never loses a comment outside what it removes."""
+"""Random layouts and edits: an edit never fails, and never loses a comment outside the removed part."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def names(path: Path) -> list[str]:
 
 @st.composite
 def layouts(draw: st.DrawFn) -> str:
-    """Draw a file of collections c0, c1, … in some style, with a numbered comment wherever one can stand."""
+    """Draw a file of collections c0, c1, … in some style, with a numbered comment wherever one is possible."""
     comments = iter(range(1000))
 
     def lines(column: int) -> str:

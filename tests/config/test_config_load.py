@@ -1,4 +1,4 @@
-"""Reading the config file: defaults, GNO's own files, and faults that are named all at once."""
+"""Reading the config file: defaults, GNO's own files, and all faults in one report."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def loaded(path: Path, text: str) -> LoadedConfig:
 
 
 def faults(path: Path, text: str) -> list[str]:
-    """Return the lines of the message of the ConfigInvalid that `text` must cause."""
+    """Return the message lines of the ConfigInvalid that `text` must cause."""
     path.write_text(text)
     with pytest.raises(ConfigInvalid) as caught:
         load(path)
@@ -176,7 +176,7 @@ def test_every_fault_is_named_at_once_with_its_line(path: Path) -> None:
             "index.yml:6: collections[1].exclude: expected a list of strings, got the string 'x'",
             "index.yml:7: collections[2]: expected a mapping, got the number 3",
             "index.yml:8: ingest.max_file_mb: expected a whole number, got true",
-            "index.yml:8: ingest.timeout_s: expected a number of seconds, got the string '60'; leave out the",
+            "index.yml:8: ingest.timeout_s: expected a number of seconds, got the string '60'; remove the quotes",
             "index.yml:8: ingest.workers: must be from 1 to 256, got 0",
             "index.yml:9: watch: expected a mapping, got a list",
             "index.yml:11: contexts[0].scope: 'notes/api' is not a scope",

@@ -1,4 +1,4 @@
-"""Choosing a preset in index.yml, models instead of the preset's, and the collections' own."""
+"""Choosing a preset in index.yml, models that replace the preset's, and models of collections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replacing the config file: whole or not at all, with its rights, through symlinks."""
+"""The config file is replaced completely or not at all, with its mode, through symlinks."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_dangling_symlink_gets_its_target(tmp_path: Path) -> None:
 
 def test_a_folder_in_the_way_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(StorageFailed, match=r"could not be written: ") as caught:
+    with pytest.raises(StorageFailed, match=r"cannot be written: ") as caught:
         edit.create(tmp_path / "file" / "index.yml")
     assert caught.value.details["errno"] in (errno.ENOTDIR, errno.EEXIST)
 
@@ -57,7 +57,7 @@ def test_an_existing_device_is_never_replaced() -> None:
 
 
 def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
-    """A limit on file sizes stands for the full disk; it holds for a process, so the edit runs in its own."""
+    """A limit on file sizes simulates a full disk. It applies to a process, so the edit runs in its own."""
     path = tmp_path / "index.yml"
     path.write_text("# " + "x" * 3000 + "\n")
     script = (
@@ -74,7 +74,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path) -> None:
         "    print(error.message)\n"
     )
     run = subprocess.run([sys.executable, "-c", script, path], capture_output=True, text=True, check=True)
-    assert "could not be written: File too large" in run.stdout
+    assert "cannot be written: File too large" in run.stdout
     assert path.read_text() == "# " + "x" * 3000 + "\n"
     assert os.listdir(tmp_path) == ["index.yml"]  # noqa: PTH208
 

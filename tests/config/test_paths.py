@@ -1,4 +1,4 @@
-"""The folders of gnod: the same as those of platformdirs, on Linux without importing it."""
+"""gnod's folders equal those of platformdirs. On Linux, gnod does not import it."""
 
 from __future__ import annotations
 

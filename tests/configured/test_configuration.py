@@ -1,4 +1,4 @@
-"""The active config follows its file, also while other programs write it."""
+"""The active config follows its file, even while other programs write it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WITH_NOTES = "collections: [{{name: notes, path: {folder}}}]\n"
 async def test_a_file_that_is_emptied_before_it_is_written_removes_no_collection(
     tmp_path: Path, small_index: SmallIndex, pause_s: float
 ) -> None:
-    """An editor that saves often: each time the file is empty for a moment."""
+    """An editor that saves often empties the file for a moment each time."""
     path = tmp_path / "index.yml"
     valid = WITH_NOTES.format(folder=tmp_path)
     path.write_text(valid)

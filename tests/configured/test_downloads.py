@@ -1,4 +1,4 @@
-"""What happens after a failed download: the daemon tries again, only for models that the user asked for."""
+"""After a failed download, the daemon retries only the models that the user requested."""
 
 from __future__ import annotations
 

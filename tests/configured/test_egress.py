@@ -1,7 +1,7 @@
-"""Egress with a whole daemon in this process: what reaches a model server, and what does not.
+"""Egress with a whole daemon in this process: which data reaches a model server and which does not.
 
-The server plays one of the local network on loopback. A trap on every socket of this process notes each connection and
-each datagram, wherever it comes from.
+The server on loopback simulates one in the local network. An audit hook records every connection and datagram of this
+process.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def _note(event: str, arguments: tuple[Any, ...]) -> None:
         _trapped.append((event, arguments[1]))
 
 
-sys.addaudithook(_note)  # cannot be removed; it notes only between `trap` and its end
+sys.addaudithook(_note)  # it cannot be removed; it records only between `trap` and its end
 
 
 @contextlib.contextmanager
 def trap() -> Iterator[list[tuple[str, Any]]]:
-    """Note where this process connects to."""
+    """Record the destinations of this process's connections."""
     global _trapped
     found: list[tuple[str, Any]] = []
     _trapped = found
@@ -54,7 +54,7 @@ def trap() -> Iterator[list[tuple[str, Any]]]:
 
 
 def beyond(found: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Return what did not go to a Unix socket."""
+    """Return the entries that did not go to a Unix socket."""
     return [each for each in found if isinstance(each[1], tuple)]
 
 
@@ -72,7 +72,7 @@ class Daemon:
         return await self.call(method, METHODS[method].params(**params))
 
     async def sync(self) -> str | None:
-        """Index and embed. Returns why the embedding waits, if it does."""
+        """Index and embed. Returns why the embedding waits, or None."""
         await self.services.freshness.refresh([], embedded=False)
         return (await self.services.backlog.follow()).reason
 
@@ -235,7 +235,7 @@ async def test_an_egress_that_is_narrowed_keeps_the_vectors_and_sends_nothing(
 
 
 async def test_a_broken_server_loses_nothing(short_tmp: Path, minilm_onnx: Path) -> None:
-    """The vectors of before answer until those of the server are complete, and while its model is another one."""
+    """The old vectors answer until the server's vectors are complete, and while the server runs another model."""
     with EndpointImitation() as server:
         configure(short_tmp, {"embed": f"file:{minilm_onnx}"}, public="local")
         async with daemon(short_tmp) as it:

@@ -1,7 +1,7 @@
-"""Whatever changes in index.yml: no byte goes to an address that it does not name now, by any method.
+"""After any change of index.yml, no method sends a byte to an address that the file does not name now.
 
-A whole daemon in this process, whose config file is edited behind its back. Everything that can send text is called;
-then the daemon is told of the change, and everything is called again.
+The test runs a whole daemon in this process and edits its config file without notifying it. It calls everything that
+can send text, notifies the daemon of the change, and calls everything again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class World(NamedTuple):
         return places_in(self.it.folder).config_file
 
     async def sync(self) -> None:
-        """Index a document that is new each time, and embed what may be embedded."""
+        """Index a document that is new each time, and embed everything that may be embedded."""
         notes = self.it.folder / "notes"
         (notes / f"{len(list(notes.iterdir()))}.md").write_text("# Later\n\nA file that came after the change.\n")
         await self.it.sync()
@@ -59,7 +59,7 @@ def all_roles(server: EndpointImitation) -> dict[str, str]:
 
 @contextlib.asynccontextmanager
 async def world_in(folder: Path) -> AsyncIterator[World]:
-    """A daemon with two collections, all of whose models are on the server `old`."""
+    """A daemon with two collections. All their models are on the server `old`."""
     with EndpointImitation(LAN, "lan.test") as old, EndpointImitation(LAN, "both.test") as other:
         for name in ("notes", "other"):
             (folder / name).mkdir()
@@ -182,7 +182,7 @@ async def _use_the_server(world: World) -> None:
 
 @pytest.mark.parametrize("change", ["the roles are removed", "egress is narrowed", "not valid"])
 async def test_a_change_while_requests_run(short_tmp: Path, change: str) -> None:
-    """A request that is tried again, and the batches of many texts."""
+    """Covers a request that is retried, and the batches of many texts."""
     async with world_in(short_tmp) as world:
         await world.sync()
         await world.it.query()
@@ -210,7 +210,8 @@ async def test_a_change_while_requests_run(short_tmp: Path, change: str) -> None
 
 
 async def test_a_collection_that_was_removed(short_tmp: Path) -> None:
-    """Its documents are in the index until the daemon knows. The server stays, for the other collection."""
+    """Its documents stay in the index until the daemon learns of the removal. The server stays, for the other
+    collection."""
     async with world_in(short_tmp) as world:
         (world.it.folder / "notes" / "secret.md").write_text("# Herons\n\nHerons come back to the secret boathouse.\n")
         await world.it.sync()

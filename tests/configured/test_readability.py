@@ -1,4 +1,4 @@
-"""When a model is measured again: a model that fails is not started for every search."""
+"""When a model is measured again. A model that fails is not started for every search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.gates import OpenGate
 
 
 async def _settled(service: ReadabilityService, uri: str) -> None:
-    """Ask once, and wait until nothing is measured."""
+    """Request the result once, and wait until no measurement runs."""
     assert service.of(uri) is None
     await asyncio.sleep(0)
     await asyncio.gather(*(task for task in asyncio.all_tasks() if task.get_name() == f"measure {uri}"))

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of models: where they are kept, and what a download reports."""
+"""Fixtures of the model tests: the folder of models, and the reports of a download."""
 
 from __future__ import annotations
 

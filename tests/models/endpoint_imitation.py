@@ -38,27 +38,27 @@ class Asked(NamedTuple):
 
 
 class EndpointImitation:
-    """Behaves until told otherwise. All settings may be changed while it runs."""
+    """Behaves correctly until its settings say otherwise. All settings may change while it runs."""
 
     def __init__(
         self, host: str = "127.0.0.1", name: str | None = None, *, path: Path | None = None, tls: Path | None = None
     ) -> None:
-        """`path`: of a Unix socket, instead of TCP. `tls`: a file with a key and its certificate."""
+        """`path`: a Unix socket, instead of TCP. `tls`: a file with a key and its certificate."""
         self.asked: list[Asked] = []
         self.connections = 0
         self.received = 0
-        """Bytes, whatever they mean; without TLS."""
+        """The number of bytes received, whatever they mean; without TLS."""
         self.on_ask: Callable[[], None] = lambda: None
-        """Is called with each request, before it is answered."""
+        """Called with each request, before the answer."""
         self.dimensions = 32
         self.model = 1
-        """Another number is another model."""
+        """Another number means another model."""
         self.key: str | None = None
         self.fault: Fault | None = None
         self.busy_times = 0
-        """Answers so many requests with 503 before the next ones."""
+        """The number of next requests to answer with 503."""
         self.longest: int | None = None
-        """Refuses texts with more characters."""
+        """Texts with more characters are refused."""
         self.is_tei = False
         self.sends_logits = False
         self.knows_grammars = True
@@ -80,7 +80,7 @@ class EndpointImitation:
                 imitation.connections += 1
                 return found if tls else (_Counting(imitation, found[0]), found[1])
 
-            def handle_error(self, *_: object) -> None:  # a client that went away
+            def handle_error(self, *_: object) -> None:  # a client that disconnected
                 pass
 
         class Handler(BaseHTTPRequestHandler):
@@ -110,7 +110,7 @@ class EndpointImitation:
 
     @property
     def texts(self) -> list[str]:
-        """Every text that came in any request."""
+        """Return every text of all requests."""
         return [text for each in self.asked for text in _strings(each.body)]
 
     def __enter__(self) -> Self:
@@ -123,7 +123,7 @@ class EndpointImitation:
         self._server.server_close()
 
     def release(self) -> None:
-        """End the requests that hang."""
+        """End the hanging requests."""
         self._released.set()
         self._released = threading.Event()
 
@@ -147,7 +147,7 @@ class EndpointImitation:
             self._respond(request, body)
 
     def _fault(self, request: BaseHTTPRequestHandler) -> bool:
-        """Answer wrongly, if that is wanted and does not depend on the content."""
+        """Send a wrong answer, if a fault is set that does not depend on the content."""
         match self.fault:
             case "html":
                 _send(request, 200, PAGE, {"Content-Type": "text/html"})
@@ -194,7 +194,7 @@ class EndpointImitation:
             case "uneven":
                 rows[-1] = rows[-1][:-1]
         data = [{"object": "embedding", "index": at, "embedding": row} for at, row in enumerate(rows)]
-        # In any order: the index says which text each belongs to.
+        # The order is arbitrary: the index says which text each vector belongs to.
         _send_json(request, {"object": "list", "data": data[::-1], "usage": {"total_tokens": 7 * len(texts)}})
 
     def _rerank(self, request: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""From Hugging Face's names of tensors to llama.cpp's, and the GGUF file, as llama.cpp's own converter makes it."""
+"""Converts Hugging Face's tensor names to llama.cpp's, and writes the GGUF file, as llama.cpp's own converter does."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Value = bool | int | float | str | Sequence[Any]
 Config = Mapping[str, Any]
 
 ARCHITECTURES = {"bert": "bert", "xlm-roberta": "bert", "qwen3": "qwen3", "gemma3_text": "gemma-embedding"}
-# llama.cpp needs these in 32 bits, in a file whose matrices have 16.
+# llama.cpp needs these in 32 bits, even in a file with 16-bit matrices.
 _EXACT = ("position_embd.weight", "token_types.weight")
 _BERT = {
     "attn_q": "attention.self.query",
@@ -48,7 +48,7 @@ _NORMS = {
 
 
 class Part(NamedTuple):
-    """A tensor: llama.cpp's name, Hugging Face's without the prefix of the whole model, and its shape there."""
+    """A tensor: llama.cpp's name, Hugging Face's name without the prefix of the whole model, and its shape there."""
 
     name: str
     source: str
@@ -100,7 +100,7 @@ def _decoder(config: Config) -> list[Part]:
 
 
 def tensors(config: Config, model: Mapping[str, NDArray[Any]], prefix: str = "") -> dict[str, NDArray[Any]]:
-    """Return the tensors of the file, made of those of the model."""
+    """Return the tensors of the file, made from those of the model."""
     found = {part.name: model[prefix + part.source] for part in parts(config)}
     if (skipped := _skipped_positions(config)) and "position_embd.weight" in found:
         found["position_embd.weight"] = found["position_embd.weight"][skipped:]
@@ -110,12 +110,12 @@ def tensors(config: Config, model: Mapping[str, NDArray[Any]], prefix: str = "")
 
 
 def _skipped_positions(config: Config) -> int:
-    """Return where positions begin: in RoBERTa's family, after that of the padding."""
+    """Return the index of the first position: in RoBERTa's family, after the position of the padding."""
     return config["pad_token_id"] + 1 if config["model_type"] == "xlm-roberta" else 0
 
 
 def fields(config: Config) -> dict[str, Value]:
-    """Return the fields of the file. `{arch}` stands for the architecture."""
+    """Return the fields of the file. `{arch}` is replaced by the architecture."""
     head = config.get("head_dim") or config["hidden_size"] // config["num_attention_heads"]
     found: dict[str, Value] = {
         "{arch}.context_length": config["max_position_embeddings"] - _skipped_positions(config),
@@ -150,7 +150,7 @@ def fields(config: Config) -> dict[str, Value]:
 def write(
     target: Path, architecture: str, fields: Mapping[str, Value], tensors: Mapping[str, NDArray[Any]], *, bits: int = 32
 ) -> None:
-    """Write the file: matrices with 16 or 32 `bits`, the rest with 32."""
+    """Write the file: matrices with 16 or 32 `bits`, everything else with 32."""
     with closing(gguf.GGUFWriter(target, architecture)) as writer:
         for name, value in fields.items():
             add_field(writer, name.replace("{arch}", architecture), value)

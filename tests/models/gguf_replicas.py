@@ -1,4 +1,6 @@
-"""Models as GGUF files in the form of llama.cpp's own converter, with llama.cpp's tokenizers: what the hub offers."""
+"""Models as GGUF files in the form of llama.cpp's own converter, with llama.cpp's tokenizers, like the files on the
+hub.
+"""
 
 from __future__ import annotations
 
@@ -54,8 +56,8 @@ def _pooling(replica: Replica) -> gguf.PoolingType:
 
 
 def tokenizer_fields(tokenizer: dict[str, Any], name: str, words: int = replicas.WORDS) -> dict[str, Value]:
-    """Return the fields of a tokenizer of this kind (`expected/tokenizers`), from its JSON, with at
-    least this many `words`."""
+    """Return the fields of a tokenizer of this kind (`expected/tokenizers`) from its JSON, with at least this many
+    `words`."""
     model = tokenizer["model"]
     vocabulary = model["vocab"]
     pieces = (

@@ -40,17 +40,17 @@ class Asked(NamedTuple):
 
 
 class HubImitation:
-    """Behaves until told otherwise. All settings may be changed while it runs."""
+    """Behaves correctly until its settings say otherwise. All settings may change while it runs."""
 
     def __init__(self, repositories: dict[str, dict[str, bytes]], *, tls: Path | None = None) -> None:
         self.repositories = repositories
         self.commit = COMMIT
-        """The only revision that it knows, besides main."""
+        """The only revision besides main."""
         self.requests: list[Asked] = []
         self.sent: Counter[str] = Counter()
-        """Bytes of bodies by the last part of the path, at most."""
+        """An upper bound of the body bytes sent, by the last part of the path."""
         self.drops: list[int] = []
-        """Each GET of a file takes one: after so many bytes the connection is closed. Empty: never."""
+        """Each GET of a file uses one entry: the connection closes after this many bytes. Empty: never."""
         self.drops_for_ever = False
         self.ignores_ranges = False
         self.announced: int | None = None
@@ -58,17 +58,17 @@ class HubImitation:
         self.status: int | None = None
         self.error_code: str | None = None
         self.page: bytes | None = None
-        """Sent instead of a file's content, with the file's headers before it."""
+        """The body to send instead of a file's content, after the file's headers."""
         self.is_captive = False
-        """Answers everything with a page, as a Wi-Fi that wants a login does."""
+        """Answer everything with a page, like a Wi-Fi with a login page."""
         self.redirects_to: str | None = None
-        """Where the files are: the hub answers with their headers and this address."""
+        """The place of the files: the hub answers with their headers and this address."""
         self.mirrors: str | None = None
-        """Redirects every request to this hub."""
+        """Redirect every request to this hub."""
         self.refusals: list[int] = []
-        """Each GET of a file takes one: answers with this status; 0: with the file."""
+        """Each GET of a file uses one entry and answers with this status; 0: with the file."""
         self.holds_after: int | None = None
-        """Sends so many bytes of a file, and then nothing until `release` is called."""
+        """Send this many bytes of a file, then nothing until `release` is called."""
         self._released = threading.Event()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True

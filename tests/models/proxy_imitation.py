@@ -1,4 +1,4 @@
-"""A proxy on loopback, for plain and for encrypted HTTP, that may ask for a password."""
+"""A proxy on loopback for plain and encrypted HTTP, with an optional password."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LIMIT_S = 30
 
 
 class ProxyImitation:
-    """`password`: for the name "me"; None: everybody may pass. `requests`: methods and targets that passed."""
+    """`password`: for the name "me"; None: anyone may pass. `requests`: the methods and targets that passed."""
 
     def __init__(self, password: str | None = None) -> None:
         self.requests: list[str] = []

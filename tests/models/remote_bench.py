@@ -1,4 +1,6 @@
-"""Remote models for tests. Other machines are played on loopback: `lan.test` is 127.0.0.2, `world.test` 127.0.0.3."""
+"""Remote models for tests. Addresses on loopback simulate other machines: `lan.test` is 127.0.0.2, `world.test`
+127.0.0.3.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,14 @@ from tests.gates import OpenGate
 LAN, WORLD = "127.0.0.2", "127.0.0.3"
 _SCOPES: dict[str, Scope] = {LAN: "lan", WORLD: "any"}
 _NAMES = {"lan.test": [LAN], "world.test": [WORLD], "both.test": [WORLD, LAN]}
-# A busy machine takes its time; what hangs is to be given up soon.
+# Timeouts for a busy machine that still give up soon on a hanging request.
 CALM = RequestLimits(interactive_s=20, background_s=20, silent_s=20, wait_s=0.02, answer_bytes=2**20)
 SOON = CALM._replace(interactive_s=1.0, background_s=1.0, silent_s=1.0)
 
 M = TypeVar("M")
 
 
-# Names whose addresses were asked for.
+# The names that were resolved.
 resolved: list[str] = []
 
 

@@ -19,7 +19,7 @@ from tests.models.tiny_bert import Floats, Tensors
 EXPECTED = Path(__file__).parent / "expected"
 TOKENIZERS = EXPECTED / "tokenizers"
 SAMPLES = Path(__file__).parents[2] / "gnod" / "models" / "language_samples.json"
-# One language for each script.
+# There is one language for each script.
 LANGUAGES = (
     *("en", "vi", "am", "ar", "ru", "bn", "bo", "dv", "el", "gu", "he", "hi", "hy", "ja", "ka", "km", "kn", "ko"),
     *("lo", "ml", "my", "or", "pa", "si", "ta", "te", "th", "zh"),
@@ -28,8 +28,8 @@ SIZE, INNER, WORDS, WINDOW = 32, 48, 1600, 256
 
 
 class Replica(NamedTuple):
-    """`modules`: what follows the Transformer. `seed`: of weights that pass gnod's self-test, which half of all do
-    not."""
+    """`modules`: those after the Transformer. `seed`: for weights that pass gnod's self-test; half of all seeds fail
+    it."""
 
     tokenizer: str
     seed: int
@@ -105,12 +105,12 @@ RERANKERS: dict[str, Replica] = {
         "pieces", 16, _config("xlm-roberta", "XLMRobertaForSequenceClassification", **_XLMR, **_ONE_LABEL)
     ),
 }
-# With larger weights, the rounding of keys and values to 16 bits would matter more than in a model of real width.
+# With larger weights, rounding keys and values to 16 bits would matter more than in a model of real width.
 QWEN3_RERANKER = Replica("qwen", 25, _QWEN3, spread=0.1)
 
 
 def texts() -> list[str]:
-    """Return texts in 28 scripts, and some that are odd."""
+    """Return texts in 28 scripts, and some unusual ones."""
     samples = json.loads(SAMPLES.read_text(encoding="utf-8"))
     found = [samples[language]["statements"][0] for language in LANGUAGES]
     mixed = " ".join(samples[language]["statements"][1] for language in ("en", "el", "ja"))
@@ -157,7 +157,7 @@ def write(folder: Path, replica: Replica, *, seed: int | None = None) -> Path:
 
 
 def weights(replica: Replica, seed: int | None = None) -> tuple[Tensors, dict[str, Tensors]]:
-    """Return the model's tensors, and those of the modules by their folders."""
+    """Return the model's tensors, and the tensors of its modules by folder."""
     random = np.random.RandomState(replica.seed if seed is None else seed)
     named = [prefix(replica.config) + part.source for part in gguf_models.parts(replica.config)]
     shapes = [part.shape for part in gguf_models.parts(replica.config)]
@@ -178,7 +178,7 @@ def weights(replica: Replica, seed: int | None = None) -> tuple[Tensors, dict[st
 
 
 def prefix(config: dict[str, Any]) -> str:
-    """Return what stands before the names of the tensors."""
+    """Return the prefix of the tensor names."""
     has_head = {"bert": "bert.", "xlm-roberta": "roberta.", "qwen3": "model."}
     return "" if config["architectures"][0].endswith("Model") else has_head[config["model_type"]]
 
@@ -197,7 +197,7 @@ def _random(random: np.random.RandomState, name: str, shape: tuple[int, ...], re
     values = random.standard_normal(shape) * replica.spread
     if "norm" in name.lower() and name.endswith("weight") and replica.config["model_type"] != "gemma3_text":
         values += 1
-    # As a trained model: what float16 holds exactly.
+    # Like a trained model, use only values that float16 represents exactly.
     return values.astype(np.float16).astype(np.float32)
 
 

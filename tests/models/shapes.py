@@ -1,4 +1,4 @@
-"""Models with random weights in the shapes of real ones, to measure memory. They pass gnod's self-test, no more."""
+"""Models with random weights in the shapes of real ones, to measure memory. They only have to pass gnod's self-test."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _xlm_roberta(kind: str, **more: object) -> Config:
 
 
 class GgufShape(NamedTuple):
-    """`seed`: of weights that pass the self-test."""
+    """`seed`: for weights that pass the self-test."""
 
     config: Config
     tokenizer: str
@@ -63,7 +63,8 @@ class GgufShape(NamedTuple):
     seed: int = 1
 
 
-# By a part of the model's address. SmolLM3 with the norms of Qwen3; bge-m3 with the pooling for which a seed was found.
+# The keys are parts of model addresses. SmolLM3 has the norms of Qwen3; bge-m3 has the pooling for which a seed was
+# found.
 GGUF = {
     "Qwen3-Embedding-0.6B": GgufShape(_qwen3(1024, 28, 16, 3072, 151_669), "qwen", PoolingType.LAST, True, seed=2),
     "qwen3-reranker-0.6b": GgufShape(_qwen3(1024, 28, 16, 3072, 151_669), "qwen", None, True),
@@ -78,7 +79,7 @@ GGUF = {
 
 
 class ModernBert(NamedTuple):
-    """`seed`: of weights that pass the self-test with two layers."""
+    """`seed`: for weights that pass the self-test with two layers."""
 
     wide: int
     layers: int
@@ -93,7 +94,7 @@ ETTIN_17M = ModernBert(256, 7, 4, 384, 50_368, seed=2)
 
 
 class _Weights(NamedTuple):
-    """A tensor in its type. `shape` in bytes; `begins`: its first bytes, the others are zeros."""
+    """A tensor in its type. `shape`: in bytes. `begins`: its first bytes; the others are zeros."""
 
     kind: GGMLQuantizationType
     shape: tuple[int, ...]
@@ -101,8 +102,8 @@ class _Weights(NamedTuple):
 
 
 def write_gguf(target: Path, shape: GgufShape) -> Path:
-    """Write a file of the model's whole size. Only the first layer, and the words of the tokenizer, have weights; zeros
-    take no room on the disk."""
+    """Write a file of the model's full size. Only the first layer and the tokenizer's words have weights; the zeros
+    take no disk space."""
     config = shape.config
     content = json.loads((replicas.TOKENIZERS / f"{shape.tokenizer}.json").read_text(encoding="utf-8"))
     fields = gguf_models.fields(config)
@@ -138,14 +139,14 @@ def _padded(size: int) -> int:
 
 
 def _weights(part: Part, shape: GgufShape) -> _Weights:
-    """Return a tensor in the type that llama.cpp's recipes Q8_0 and Q4_K_M give it, about."""
+    """Return a tensor in about the type that llama.cpp's recipes Q8_0 and Q4_K_M give it."""
     random = np.random.default_rng([shape.seed, zlib.crc32(part.name.encode())])
     *rows, columns = part.shape
     if part.name == "position_embd.weight":
         rows = [rows[0] - 2]
     some = [min(count, replicas.WORDS) for count in rows]
     if not rows or rows[0] == 1 or part.name.startswith(("position", "token_types", "cls")):
-        # What all texts share would hide how they differ.
+        # A common part of all texts would hide their differences.
         spread = 0.02 if part.name.startswith("cls") else 0
         values = random.standard_normal((*some, columns)) * spread + part.name.endswith("norm.weight")
         return _Weights(GGMLQuantizationType.F32, (*rows, 4 * columns), values.astype(np.float32).view(np.uint8))
@@ -156,7 +157,7 @@ def _weights(part: Part, shape: GgufShape) -> _Weights:
         kind = GGMLQuantizationType.Q6_K if is_finer else GGMLQuantizationType.Q4_K
     block, size = gguf.GGML_QUANT_SIZES[kind]
     blocks = random.integers(0, 256, (*(some if layer == 0 else [0]), columns // block, size), np.uint8)
-    # The scale of a block: in Q8_0 at its beginning, in Q6_K at its end, after a scale for each 16 values.
+    # The scale of a block is at its beginning in Q8_0, and at its end in Q6_K, after a scale for each 16 values.
     scale = np.frombuffer(np.float16(0.0003).tobytes(), np.uint8)
     if kind == GGMLQuantizationType.Q8_0:
         blocks[..., :2] = scale
@@ -166,8 +167,8 @@ def _weights(part: Part, shape: GgufShape) -> _Weights:
 
 
 def write_onnx(folder: Path, shape: ModernBert) -> Path:
-    """Write a ModernBERT as its authors' exporter does: in float32, with nothing fused, and full attention in all
-    layers. Without the rotation of its positions, which takes little memory."""
+    """Write a ModernBERT in the form of its authors' exporter: float32, nothing fused, full attention in all layers. It
+    omits the rotation of positions, which takes little memory."""
     folder.mkdir(parents=True)
     _Graph(shape).write_model(folder / MODEL)
     content = json.loads((replicas.TOKENIZERS / "words.json").read_text(encoding="utf-8"))

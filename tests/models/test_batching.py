@@ -1,4 +1,4 @@
-"""Windows and steps lose nothing and keep their limits."""
+"""Windows and steps lose nothing and stay within their limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors of the real models, against those of independent implementations (tests/models/expected)."""
+"""Vectors of the real models, compared with those of independent implementations (tests/models/expected)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def e5(e5_onnx: Path) -> Iterator[TextEmbedder]:
     engine.close()
 
 
-# One text in `every` is embedded.
+# Of every `every` texts, one is embedded.
 EVERY = pytest.mark.parametrize("every", [8, pytest.param(1, marks=[pytest.mark.stress, pytest.mark.timeout(900)])])
 
 
@@ -157,4 +157,4 @@ def _cosines(found: NDArray[np.float32], expected: NDArray[np.float32]) -> NDArr
 
 
 def no_rest(_worked_s: float) -> None:
-    """Work on, as long as nobody searches."""
+    """Do not pause, because no search runs."""

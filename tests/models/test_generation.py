@@ -31,7 +31,7 @@ LINES = 'root ::= line line\nline ::= ("lex: " | "vec: ") [a-z]{3,10} " " [a-z]{
 
 @pytest.fixture(scope="module")
 def spec(smollm_gguf: Path) -> ModelSpec:
-    # One thread: outside of the worker, two would spin where the machine is busy.
+    # Use one thread: outside the worker, two threads would spin on a busy machine.
     return ModelSpec(path=str(smollm_gguf), gpu=False, threads=1)
 
 
@@ -128,7 +128,7 @@ def test_a_character_is_never_cut(engine: GenerationEngine) -> None:
 
 @pytest.mark.stress
 def test_stop_interrupts_a_step(engine: GenerationEngine) -> None:
-    """In processor time, which does not depend on what else runs."""
+    """Measured in processor time, which does not depend on other processes."""
 
     def read(prompt: str, stop: Stop) -> tuple[float, list[GeneratedPiece]]:
         started = time.process_time()
@@ -138,7 +138,7 @@ def test_stop_interrupts_a_step(engine: GenerationEngine) -> None:
     whole_s, _ = read(f"Read this. {LONG[:1200]}", Stop())
     stop = Stop()
     threading.Timer(0.02, stop.set).start()
-    stopped_s, pieces = read(f"Learn that. {LONG[:1200]}", stop)  # no beginning that is cached
+    stopped_s, pieces = read(f"Learn that. {LONG[:1200]}", stop)  # this beginning is not cached
     assert stopped_s < whole_s / 2
     assert not any(piece.finish for piece in pieces)
     assert text_of(generate(engine, QUESTION)) == text_of(generate(engine, QUESTION)), "what the step left is forgotten"

@@ -1,4 +1,4 @@
-"""Background work in the inference worker gives way to searches, and is not starved by them."""
+"""Background work in the inference worker gives way to searches, but still makes progress."""
 
 from __future__ import annotations
 

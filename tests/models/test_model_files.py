@@ -55,7 +55,7 @@ def test_an_encoder_has_several_files_and_replaces_another_model(files: ModelFil
     assert {path.name for path in installed.path.parent.iterdir()} == {*(path.name for path in staged), RECORD}
     assert not old.exists()
     assert files.find(URI) == installed
-    # Such a folder, copied from another machine, can be used where it is.
+    # Such a folder, copied from another machine, is usable in place.
     assert files.find(f"file:{installed.path}") is not None
 
 
@@ -150,7 +150,7 @@ def test_a_file_of_the_users_is_used_where_it_is(files: ModelFiles, tmp_path: Pa
     assert files.all() == []
     path.unlink()
     os.mkfifo(path)
-    assert files.find(uri) is None  # and nobody waits for a writer
+    assert files.find(uri) is None  # and find does not wait for a writer
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
@@ -167,7 +167,7 @@ def test_a_whole_model_passes(tmp_path: Path) -> None:
     data = small_model(tmp_path / "a.gguf")
     check_model(tmp_path / "a.gguf", "a.gguf")
     (tmp_path / "b.gguf").write_bytes(data + b"\0" * 1000)
-    check_model(tmp_path / "b.gguf", "b.gguf")  # more than is needed is no harm
+    check_model(tmp_path / "b.gguf", "b.gguf")  # extra bytes are allowed
 
 
 @pytest.mark.parametrize("kept", [0, 3, 4, 8, 20, 30, 60, 100, 150, 200, 300, 400, 1000, 399_000, 400_000])
@@ -224,7 +224,7 @@ def test_parameters_are_counted_in_the_file(tmp_path: Path, smollm_gguf: Path) -
     small_model(path)
     assert parameters(path) == 100_100
     small_model(path, size=200_000)
-    assert parameters(path) == 200_100  # of the file as it is now
+    assert parameters(path) == 200_100  # of the current file
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(ModelCorrupt):
         parameters(path)
@@ -240,7 +240,7 @@ def test_one_at_a_time_even_if_the_folder_is_removed(tmp_path: Path) -> None:
 
         def waiting() -> None:
             waits.append(1)
-            shutil.rmtree(folder)  # as the one who holds it does at the end
+            shutil.rmtree(folder)  # as the process that holds the lock does at the end
             first.close()
 
         with staging.exclusive(folder, waiting):

@@ -135,7 +135,7 @@ async def test_what_was_fetched_is_kept_for_the_next_pull(
     fetch: Fetch, hub: HubImitation, files: ModelFiles, model: bytes
 ) -> None:
     hub.drops, hub.drops_for_ever = [], True
-    with pytest.raises(DownloadFailed, match=r"connection to 127\.0\.0\.1:\d+ broke off.*is kept"):
+    with pytest.raises(DownloadFailed, match=r"connection to 127\.0\.0\.1:\d+ broke: .*is kept"):
         await fetch()
     partial(files).write_bytes(model[:300_000])
     hub.drops_for_ever = False
@@ -266,7 +266,7 @@ async def test_a_later_download_is_of_the_same_commit(fetch: Fetch, hub: HubImit
     first = await fetch()
     assert first.pin == Pin(hub.commit, {"model.gguf": hashlib.sha256(model).hexdigest()})
     hub.requests.clear()
-    first.path.write_bytes(model[:1000])  # damage does not make the record forget
+    first.path.write_bytes(model[:1000])  # damage does not erase the record
     assert (await fetch(force=True)).pin == first.pin
     assert {each.path for each in hub.requests} == {
         f"/api/models/org/repo/revision/{hub.commit}",
@@ -323,7 +323,7 @@ async def test_offline_sends_no_request(
         await fetch()
     assert not hub.requests
     await fetch(GNO_OFFLINE="0", HF_HUB_OFFLINE="0")
-    assert (await fetch()).uri == URI  # it is here
+    assert (await fetch()).uri == URI  # the model is installed
 
 
 async def test_the_token_is_sent_only_to_the_hub(fetch: Fetch, hub: HubImitation, model: bytes) -> None:

@@ -1,4 +1,4 @@
-"""Every error of the network, and every refusal of the hub, has words without secrets."""
+"""Every network error, and every refusal of the hub, has a message without secrets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_every_exception_of_the_client_has_words_without_secrets(kind: type[Exce
         (httpx.ConnectError("[SSL: CERTIFICATE_VERIFY_FAILED]"), "SSL_CERT_FILE, PIP_CERT, REQUESTS_CA_BUNDLE"),
         (httpx.ConnectError("refused"), "set HF_ENDPOINT to a mirror"),
         (httpx.ReadTimeout("slow"), "stopped answering"),
-        (httpx.ReadError("reset"), "broke off"),
+        (httpx.ReadError("reset"), " broke: "),
         (httpx.ProxyError("502"), "does not connect"),
         (httpx.ProxyError("407 Proxy Authentication Required"), "needs a name and a password"),
     ],

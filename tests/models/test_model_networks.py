@@ -1,4 +1,6 @@
-"""Downloads through proxies, mirrors, storages and authorities of companies: the real child process, on loopback."""
+"""Downloads through proxies, mirrors, storages and company certificate authorities: the real child process, on
+loopback.
+"""
 
 from __future__ import annotations
 
@@ -83,14 +85,14 @@ async def test_a_proxy_with_a_password_for_an_encrypted_connection(
         with pytest.raises(DownloadFailed, match="the proxy needs a name and a password"):
             await fetch(secure_hub, HTTPS_PROXY=proxy.url(), **trusting)
         assert (await fetch(secure_hub, HTTPS_PROXY=proxy.url("s3cret"), **trusting)).path.read_bytes() == model
-        # The proxy sees the host, and nothing else.
+        # The proxy sees only the host.
         assert set(proxy.requests) == {f"CONNECT {secure_hub.url.removeprefix('https://')}"}
 
 
 @pytest.mark.parametrize("proxy", ["http://[::1", pytest.param("socks5://127.0.0.1:1", marks=pytest.mark.stress)])
 async def test_an_address_that_is_not_one_of_a_proxy(proxy: str, fetch: Fetch, hub: HubImitation) -> None:
     with pytest.raises(
-        DownloadFailed, match="the proxy is not one for HTTP, or its address is wrong: check HTTPS_PROXY"
+        DownloadFailed, match="the proxy is not an HTTP proxy, or its address is wrong: check HTTPS_PROXY"
     ):
         await fetch(hub, HTTP_PROXY=proxy, NO_PROXY="")
     assert not hub.requests

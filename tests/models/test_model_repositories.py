@@ -1,4 +1,4 @@
-"""Repositories with encoders: from a hub on loopback and from a folder, made ready by the real child process."""
+"""Repositories with encoders: the real child process prepares them from a hub on loopback and from a folder."""
 
 from __future__ import annotations
 

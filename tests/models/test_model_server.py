@@ -33,13 +33,13 @@ pytestmark = [
 ]
 
 _START_S = 120.0
-# A busy machine may take long to load a model.
+# On a busy machine, loading a model may take long.
 PATIENT = RequestLimits(interactive_s=120, background_s=240)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, minilm_gguf: Path, smollm_gguf: Path) -> Iterator[str]:
-    """The address of a server with two models, before `#`. e5 has a tokenizer in its file, as other programs than gnod
+    """Yields the address of a server with two models, up to `#`. e5's file has a tokenizer, as programs other than gnod
     need it."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]

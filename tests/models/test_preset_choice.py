@@ -1,4 +1,4 @@
-"""Which preset is chosen for which machine and documents."""
+"""The preset that is chosen for a machine and its documents."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ WORKSTATION = Host(32 * GB, 24 * GB, 8)
         (ENGLISH, SERVER, "slim", ("quality", "card")),
         (ENGLISH._replace(tokens=10**9), SERVER, "small", ("slim", "time")),
         (ENGLISH, LAPTOP._replace(memory=GB // 2), "mini", ("small", "memory")),
-        # The generator is not loaded by a search.
+        # A search does not load the generator.
         (ENGLISH, LAPTOP._replace(memory=GB), "small", None),
         (GERMAN, LAPTOP._replace(memory=GB // 2), "mini-multilingual", None),
-        # Basque is not among the languages of granite-embedding, nor was it read by e5-small.
+        # Basque is not among granite-embedding's languages, and e5-small could not read it.
         (TextsToEmbed(frozenset({"eu"})), SERVER, "slim", ("quality", "card")),
         (TextsToEmbed(frozenset({"eu"})), LAPTOP, "multilingual", None),
         (TextsToEmbed(frozenset({"dv"})), WORKSTATION, None, ("quality", "languages")),
@@ -103,7 +103,7 @@ def test_the_catalogue_knows_every_model_of_the_presets() -> None:
     assert {uri for models in PRESETS.values() for uri in models.values() if uri} == set(catalogue.MODELS)
     for uri, known in catalogue.MODELS.items():
         pin = catalogue.pin_of(uri)
-        # The revision of a repository is enough, because it fixes the files.
+        # The revision of a repository is enough, because it determines the files.
         assert pin.hashes or known.revision
         assert bool(known.revision) == uri.startswith("hf:")
         if uri.endswith(".gguf"):

@@ -1,4 +1,4 @@
-"""Which prompts an embedding model gets, how they are filled, and how texts are cut into pieces."""
+"""The prompts of embedding models, how they are filled, and how texts are cut into pieces."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_templates_of_known_models(uri: str, query: str, document: str) -> None:
         ("file:/models/AllMiniLM-L6.gguf", MINILM),
         ("hf:leliuga/all-MiniLM-L12-v2-GGUF:F16", MINILM),
         ("file:/models/nomic_embed_text.gguf", NOMIC),
-        # A directory, an organisation, a version, a quantisation, or a part of a word says nothing of the model.
+        # A directory, organisation, version, quantisation or part of a word does not identify the model.
         ("file:/home/mike5/x.gguf", Profile()),
         ("file:/home/e5/x.gguf", Profile()),
         ("file:/srv/all-minilm/x.gguf", Profile()),

@@ -1,4 +1,6 @@
-"""Scores of small rerankers against their forward pass in NumPy (tests/models/tiny_ranker.py), and refused models."""
+"""Compares the scores of small rerankers with their forward pass in NumPy (tests/models/tiny_ranker.py); refused
+models.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ CONTEXT = "<|im_start|>question {query}<|im_end|>\n<|im_start|>text\n{document}<
 
 
 class Tiny:
-    """An engine with the model that it should equal, in NumPy."""
+    """An engine with its model in NumPy, which should give the same results."""
 
     def __init__(self, model: CrossEncoder | Qwen3Ranker, path: Path) -> None:
         self.model = model
@@ -50,7 +52,7 @@ class Tiny:
 
 @cache
 def qwen3_score(query: str, document: str) -> float:
-    """Return what NumPy computes, in a fifth of a second. All files of this model have the same weights."""
+    """Return NumPy's score, computed in a fifth of a second. All files of this model have the same weights."""
     return Qwen3Ranker(QWEN3).score(query, document)
 
 
@@ -67,7 +69,7 @@ MAKERS: dict[str, Callable[[Path], tuple[CrossEncoder | Qwen3Ranker, Path]]] = {
 }
 
 
-# The others differ from qwen3 only in what their score is made of.
+# The others differ from qwen3 only in how they form the score.
 @pytest.fixture(scope="module", params=["bert", "xlm-roberta", "qwen3"])
 def tiny(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Tiny]:
     made = Tiny(*MAKERS[request.param](tmp_path_factory.mktemp("ranker") / "tiny.gguf"))
@@ -197,7 +199,8 @@ def test_scores_hardly_depend_on_what_is_read_in_the_same_step(kind: str, tmp_pa
     def check(ends: list[tuple[int, int]]) -> None:
         texts = [WORDS[at : at + length] for at, length in ends]
         alone = [score for text in texts for score in one.scores("boats?", [text])]
-        # Other kernels for other shapes: up to 0.0011 was seen. A text that reads its neighbour differs far more.
+        # Other shapes use other kernels: differences up to 0.0011 were seen. A text that reads its neighbour differs
+        # far more.
         assert one.scores("boats?", texts) == pytest.approx(alone, abs=5e-3)
 
     one = Tiny(*MAKERS[kind](tmp_path / "ranker.gguf"))

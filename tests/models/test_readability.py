@@ -1,4 +1,4 @@
-"""What a model can read: the measure itself, and what it says of a real model."""
+"""What a model can read: the measurement itself, and its result for a real model."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_the_script_of_most_letters_counts(text: str, script: str | None) -> Non
 
 
 def measured(reads: set[str]) -> Readability:
-    """Measure a model that tells the texts of these languages apart, and no others."""
+    """Measure a model that distinguishes the texts of these languages, and no others."""
     chance = np.random.default_rng(1)
 
     async def embed(sample: LanguageSample) -> tuple[Vectors, Vectors]:

@@ -1,4 +1,4 @@
-"""Models of a server: what is sent, what may come back, and where nothing may go."""
+"""Models of a server: which requests are sent, which answers are accepted, and which places never get data."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ async def test_connections_are_kept(server: EndpointImitation) -> None:
 
 
 async def test_documents_are_sent_as_the_profile_says(server: EndpointImitation) -> None:
-    uri = f"{server.base}/embeddings#intfloat/multilingual-e5-small"  # as GNO writes it
+    uri = f"{server.base}/embeddings#intfloat/multilingual-e5-small"  # in GNO's form
     chunk = EmbeddingText("Birds", "Birds > Herons", "They wade. " * 100)
     async with remote() as it:
         (pieces,) = await it.embedder(str(endpoint_of(uri))).documents([chunk])
@@ -91,7 +91,7 @@ FAULTS: dict[Fault, str] = {
     "zero": "sent vectors that are not finite, or zero: does the address",
     "uneven": "sent vectors of different lengths: does the address",
     "huge": "sent more than 1 MB in one answer, which cannot be a valid result: check the address",
-    "cut": "closed the connection half way: its log may say why",
+    "cut": "closed the connection halfway: its log may say why",
     "redirect": "redirects to another address, which gnod does not follow: enter that address in index.yml",
     "refuse": "refused the request (400: no such model): see the server's log",
     "broken": "refused the request (500: Internal Server Error): see the server's log",
@@ -113,7 +113,7 @@ async def test_a_wrong_answer_is_one_sentence_and_the_next_is_right(
         assert "\n" not in caught.value.message
         server.fault = None
         server.release()
-        for attempt in range(20):  # on a busy machine, an answer may take longer than a second
+        for attempt in range(20):  # on a busy machine, an answer may take more than a second
             try:
                 assert len(await it.embedder(server.uri).texts(["heron"])) == 1
                 break
@@ -183,11 +183,11 @@ async def test_a_server_that_hangs_does_not_cost_every_query_its_time(server: En
     server.fault = "hang"
     async with remote(CALM._replace(patience_s=60)) as it:
         for _ in range(5):
-            await give_up(it.embedder(server.uri))  # somebody types
+            await give_up(it.embedder(server.uri))  # a user is typing
     async with remote(CALM._replace(patience_s=0)) as it:
         for _ in range(2):
             await give_up(it.embedder(server.uri))
-        with pytest.raises(EndpointFailed, match=r"did not answer a moment ago: gnod asks it again in \d s"):
+        with pytest.raises(EndpointFailed, match=r"did not answer a moment ago: gnod tries it again in \d s"):
             await it.embedder(server.uri).query("heron")
     server.release()
 
@@ -271,7 +271,7 @@ class TestEgress:
 class TestEncryption:
     @pytest.fixture
     def certificate(self, tmp_path: Path) -> Path:
-        """A certificate of world.test that signs itself, with its key."""
+        """A self-signed certificate of world.test, with its key."""
         return certificates.write(tmp_path / "world.pem", "world.test")
 
     async def test_the_name_of_the_certificate_counts(self, certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:

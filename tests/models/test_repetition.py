@@ -1,4 +1,4 @@
-"""A loop is noticed in every script, wherever it stops; text that goes on is left alone."""
+"""Loops are detected in every script, wherever the text stops; text that continues is left alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoders and GGUF files give what transformers computes from the same weights: token ids, vectors, logits."""
+"""Encoders and GGUF files give the results of transformers for the same weights: token ids, vectors, logits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def prepared(folder: Path, replica: replicas.Replica) -> ModelSpec:
 
 @pytest.mark.parametrize("name", ["bert", "bert-plain", "bert-dense", "xlm-roberta"])
 def test_an_encoder_gives_what_transformers_computes(name: str, tmp_path: Path) -> None:
-    """So few weights suffer more from 8 bits than a real model's, whose cosines are above .99."""
+    """These small models lose more to 8 bits than real models, whose cosines are above .99."""
     engine = OnnxEmbedding(prepared(tmp_path, EMBEDDERS[name]))
     tokens = engine._tokenization
     ids = [[*tokens.specials.prefix, *tokens.tokens(text), *tokens.specials.suffix] for text in replicas.texts()]
@@ -93,7 +93,7 @@ def logits(engine: PairRanker) -> list[float]:
     return [math.log(score / (1 - score)) for score in found]
 
 
-# What the hub offers as GGUF, which llama.cpp's own converter makes.
+# The hub's GGUF files, which llama.cpp's own converter makes.
 
 
 @pytest.mark.parametrize("name", ["bert", "xlm-roberta", "qwen3", "gemma"])

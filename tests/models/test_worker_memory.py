@@ -1,4 +1,4 @@
-"""The inference worker takes no more memory than the catalogue states, with the longest chunks on every core."""
+"""The memory of the inference worker stays below the catalogue's values, with the longest chunks on every core."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ pytestmark = [
     needs_linux("asks Linux for the memory"),
 ]
 
-# About 650 tokens of real tokenizers, more of those of the replicas: all that a window takes.
+# About 650 tokens with real tokenizers, more with those of the replicas: a full window.
 SENTENCE = "The harbour master closed the east gate before the storm. "
 LONG = SENTENCE * 60
-# Two steps of a decoder. It has memory for the whole window from the start, and reads the rest of a long text for
+# Two steps of a decoder. It allocates memory for the whole window at the start, and reads the rest of a long text for
 # minutes with the same buffers: for LONG, 1 % more memory was measured.
 TWO_STEPS = SENTENCE * 10
-# The memory above the file does not depend on the number of layers.
+# The memory on top of the file does not depend on the number of layers.
 LAYERS = 2
 _MB = 1_000_000
 
@@ -69,7 +69,7 @@ async def _peak(path: Path, lanes: int, window: int | None) -> int:
 
 @pytest.fixture(scope="module")
 def gguf(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Returns a file in the shape of a preset's model, by its address."""
+    """Returns a file in the shape of a preset's model, given its address."""
     folder = tmp_path_factory.mktemp("gguf")
 
     @cache
@@ -92,7 +92,7 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     ],
 )
 async def test_presets_with_language_models(preset: str, lanes: int, gguf: Callable[[str], Path]) -> None:
-    """All models of a search, loaded at the same time."""
+    """All models of a search are loaded at the same time."""
     text = LONG if preset == "multilingual" else TWO_STEPS
     served = Inference(idle_unload_s=600)
     embedder, reranker, expander = (

@@ -30,7 +30,7 @@ Tensors = dict[str, Floats]
 
 
 def tensors(seed: int, *, words: int, positions: int) -> Tensors:
-    """Return random weights; norms near 1, so that every part of the model shows in the result."""
+    """Return random weights. Norms are near 1, so that every part of the model affects the result."""
     rng = np.random.default_rng(seed)
 
     def weights(*shape: int) -> Floats:
@@ -82,7 +82,7 @@ def safetensors(model: Tensors) -> bytes:
 
 
 def states(model: Tensors, ids: list[int]) -> Floats:
-    """Return the last layer's token vectors."""
+    """Return the token vectors of the last layer."""
 
     def norm(values: Floats, name: str) -> Floats:
         centred = values - values.mean(-1, keepdims=True)

@@ -1,6 +1,6 @@
-"""An embedding model that is measured in a second: a random BERT that knows the words of the self-test and no others.
+"""An embedding model that is measured in a second: a random BERT that knows only the words of the self-test.
 
-It passes the self-test, and it can read no script: texts in every language are unknown words to it.
+It passes the self-test but cannot read any script: texts in every language are unknown words to it.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from gnod.models.supply.encoders import repository
 from tests.models import tiny_bert
 
 _POSITIONS = 512
-# Random weights; with these, each question of the self-test is nearest to its answer.
+# With these random weights, each question of the self-test is nearest to its answer.
 _SEED = 2
 
 
 def write(folder: Path) -> Path:
-    """Write the model into a folder, ready to be used, and return its file."""
+    """Write the model into a folder, ready for use, and return its file."""
     known = {word for pair in KNOWN_PAIRS for text in pair for word in re.findall(r"\w+|[^\w\s]", text.lower())}
     words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *sorted(known)]
     weights = tiny_bert.tensors(_SEED, words=len(words), positions=_POSITIONS)

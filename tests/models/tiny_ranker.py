@@ -1,4 +1,4 @@
-"""Random rerankers of two layers: their GGUF files, and their scores in NumPy, from the texts on."""
+"""Random rerankers of two layers: their GGUF files, and their scores computed from the texts in NumPy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.models.gguf_models import Value, affine
 from tests.models.tiny_bert import Floats, Tensors
 
 POSITIONS = 160
-# Random weights that pass the self-test of a reranker; half of all do not.
+# With these random weights, the reranker passes the self-test; with half of all seeds, it does not.
 SEED = 6
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _MARKS = ".,;?!'<>/|[]_-"
@@ -29,7 +29,7 @@ _SPECIALS: dict[Words, list[str]] = {
     "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"],
     "xlmr": ["<s>", "<pad>", "</s>", "<unk>"],
 }
-# First and last token, and what stands between two texts.
+# The first and last token, and the tokens between two texts.
 MARKUP: dict[Words, tuple[int, int, list[int]]] = {"bert": (2, 3, [3]), "xlmr": (0, 2, [2, 2])}
 
 
@@ -40,7 +40,7 @@ class CrossEncoder:
         self.words = words
         specials = _SPECIALS[words]
         if words == "bert":
-            # In llama.cpp's form: what begins a word is marked.
+            # In llama.cpp's form, the pieces that begin a word are marked.
             self._pieces = [*specials, *("▁" + sign for sign in _LETTERS + _MARKS), *_LETTERS]
         else:
             self._pieces = [*specials, "▁", *_LETTERS, *_MARKS]
@@ -73,7 +73,7 @@ class CrossEncoder:
             "tokenizer.ggml.add_eos_token": True,
             "tokenizer.ggml.add_space_prefix": True,
             "tokenizer.ggml.remove_extra_whitespaces": True,
-            # As llama.cpp's converter leaves it: the file does not say that the model ranks.
+            # As in files from llama.cpp's converter, nothing says that the model ranks.
             "{arch}.pooling_type": int(gguf.PoolingType.CLS),
         }
         config = {**tiny_bert.CONFIG, "vocab_size": len(self._pieces), "max_position_embeddings": POSITIONS}
@@ -85,7 +85,7 @@ class CrossEncoder:
         return path
 
     def ids(self, query: str, document: str, *, window: int = POSITIONS) -> list[int]:
-        """Return what the model is to read, cut to the window."""
+        """Return the tokens that the model should read, cut to the window."""
         first, last, between = MARKUP[self.words]
         room = window - 2 - len(between)
         opening = [first, *self._tokens(query)[: room // 2], *between]
@@ -102,7 +102,7 @@ class CrossEncoder:
 
     def _tokens(self, text: str) -> list[int]:
         if self.words == "xlmr":
-            # Its files have a table of characters that are like others; this one knows spaces only.
+            # Real files have a table of similar characters. This tokenizer knows only spaces.
             words = ["▁" + word for word in text.split(" ") if word]
             return [self._ids.get(sign, 3) for word in words for sign in word]
         found = []
@@ -119,7 +119,7 @@ class CrossEncoder:
         return found
 
 
-# Of Qwen2 and its successors.
+# The pattern of Qwen2 and its successors.
 SPLIT = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
@@ -139,7 +139,7 @@ _ADDED = ["<think>", "</think>"]
 
 
 class Qwen3Ranker:
-    """A Qwen3 of two layers: as a language model, or with a head of the classes yes and no instead."""
+    """A Qwen3 of two layers: a language model, or a model with a head for the classes yes and no."""
 
     HIDDEN, LAYERS, HEADS, KEY_HEADS, HEAD, FEED_FORWARD, POSITIONS = 64, 2, 4, 2, 16, 96, 1200
     EPSILON, ROPE_BASE = 1e-6, 10_000.0
@@ -190,7 +190,7 @@ class Qwen3Ranker:
         return found
 
     def write(self, path: Path, *, labels: Sequence[str] | None = None) -> Path:
-        """Write the model; with `labels` as llama.cpp's converter writes Qwen3-Reranker."""
+        """Write the model; with `labels`, in the form of llama.cpp's converter for Qwen3-Reranker."""
         config = {
             "model_type": "qwen3",
             "hidden_size": self.HIDDEN,
@@ -228,7 +228,7 @@ class Qwen3Ranker:
         return path
 
     def ids(self, query: str, document: str) -> list[int]:
-        """Return the tokens of the whole prompt, as Hugging Face's library makes them of one string."""
+        """Return the tokens of the whole prompt, from Hugging Face's library for one string."""
         prompt = (self.template or self.TEMPLATE).replace("{query}", query).replace("{document}", document)
         ids: list[int] = self.tokenizer.encode(prompt).ids
         return ids
@@ -237,7 +237,7 @@ class Qwen3Ranker:
         return self.score_of(self.ids(query, document))
 
     def score_of(self, ids: list[int]) -> float:
-        """Return the share of "yes" against "no" as the next token."""
+        """Return the probability of "yes" against "no" as the next token."""
         logits = self.model["token_embd.weight"] @ self._states(ids)[-1]
         return float(1 / (1 + np.exp(logits[self.words.index("no")] - logits[self.words.index("yes")])))
 
@@ -249,7 +249,7 @@ class Qwen3Ranker:
             return scaled * model[f"{name}.weight"]
 
         def heads(values: Floats) -> Floats:
-            """Return the values as head × token × dimension."""
+            """Return the values in the shape head × token × dimension."""
             return values.reshape(length, -1, self.HEAD).transpose(1, 0, 2)
 
         def turn(values: Floats) -> Floats:

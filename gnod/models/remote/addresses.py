@@ -1,5 +1,6 @@
-"""From the host of an endpoint to the addresses that may be connected to, and the limits of a request. Imports no HTTP
-library."""
+"""Resolves the host of an endpoint to the addresses that gnod may connect to; limits of a request. Imports no HTTP
+library.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +21,10 @@ Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 
 class EndpointAddress(NamedTuple):
-    """Where an endpoint is.
+    """The addresses of an endpoint.
 
-    `addresses`: in order of preference, each with its scope; a Unix socket has none. `scope`: the narrowest one in
-    which it can be reached.
+    `addresses`: in order of preference, each with its scope; a Unix socket has none. `scope`: the narrowest scope in
+    which the endpoint can be reached.
     """
 
     addresses: list[tuple[str, Scope]]
@@ -31,15 +32,16 @@ class EndpointAddress(NamedTuple):
 
 
 async def resolve(host: str, port: int) -> list[str]:
-    """Ask the system. Raises OSError."""
+    """Resolve the name with the system's resolver. Raises OSError."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(address[0]) for *_, address in found))
 
 
 class RequestLimits(NamedTuple):
-    """How long a server may take, and how much it may send. Seconds: to connect, and for the whole answer when somebody
-    waits for it, or does not. `silent_s`: between two parts of a streamed answer. `wait_s`: before the second attempt.
-    `patience_s`: what a server may take before it counts as one that does not answer. `answer_bytes`: of one answer."""
+    """How long a server may take, in seconds, and how much it may send. `connect_s`: to connect. `interactive_s` and
+    `background_s`: for the whole answer if a user waits for it, or does not. `silent_s`: between two parts of a
+    streamed answer. `wait_s`: before the second attempt. `patience_s`: after this time, the server counts as not
+    answering. `answer_bytes`: the size of one answer."""
 
     connect_s: float = 5.0
     interactive_s: float = 30.0
@@ -51,18 +53,18 @@ class RequestLimits(NamedTuple):
 
 
 class Addresses:
-    """`resolve` and `scope_of` are arguments for tests, which play other machines on loopback."""
+    """Tests pass `resolve` and `scope_of` to simulate other machines on loopback."""
 
     def __init__(self, resolve: Resolve = resolve, scope_of: Callable[[str], Scope] = scope_of) -> None:
         self._resolve = resolve
         self._scope_of = scope_of
 
     async def find(self, endpoint: Endpoint) -> EndpointAddress:
-        """Find the endpoint. Raises OSError if the name has no address, and TimeoutError."""
+        """Return the address of an endpoint. Raises OSError if the name has no address, and TimeoutError."""
         return EndpointAddress([], "local") if endpoint.socket else await self.locate(endpoint.host, endpoint.port)
 
     async def locate(self, host: str, port: int) -> EndpointAddress:
-        """Return where a name or an address is. Raises as `find`."""
+        """Return the address of a host name or an IP address. Raises as `find`."""
         try:
             ipaddress.ip_address(host.partition("%")[0])
             found = [host]
@@ -76,7 +78,7 @@ class Addresses:
 
 
 def forbidden(endpoint: Endpoint, place: EndpointAddress, egress: Egress) -> EgressForbidden:
-    """Return the error for an endpoint that is not within the scope, or not encrypted where it must be."""
+    """Return the error for an endpoint that is outside the scope, or unencrypted where it must be encrypted."""
     details: dict[str, object] = {"uri": str(endpoint), "egress": egress.scope, "needs": place.scope}
     if egress.allows(place.scope):
         return EgressForbidden(

@@ -1,7 +1,7 @@
-"""HTTP to one endpoint: limits, retries with back-off, and errors in words.
+"""Sends HTTP requests to one endpoint: limits, retries with back-off, and readable errors.
 
-The gate (gnod/egress.py) is asked before a name is resolved, and again before each write to a socket: this includes
-kept connections and repeated requests. Proxies of the environment and redirects are ignored, because both would take
+The gate (gnod/egress.py) decides before a name is resolved, and again before each write to a socket, including kept
+connections and repeated requests. Proxies of the environment and redirects are ignored, because both would take
 the texts elsewhere. Only this module handles the exceptions of httpcore.
 
     EndpointFailed      the server, the network or the key
@@ -36,18 +36,18 @@ _ATTEMPTS = 3
 _LONGEST_WAIT_S = 5.0
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 _KEPT_S = 60.0
-# After this many requests in a row were given up, the next ones are refused for a while.
+# After this many abandoned requests in a row, the next requests fail at once for a while.
 _GIVEN_UP = 2
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 60.0
 _MAX_ERROR_BYTES = 64 * 1024
 _SHOWN = 200
-# The request that this task sends.
+# The request that this task is sending.
 _passage: ContextVar[EgressPass] = ContextVar("passage")
 _PRIVATE = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]+")
 
 
 class RequestRefused(EndpointFailed):
-    """The server refuses this request, or fails on it. `status` is HTTP's."""
+    """The server refuses this request, or fails on it. `status` is the HTTP status."""
 
     status = 0
 
@@ -57,7 +57,7 @@ class NotThere(EndpointFailed):
 
 
 class _Temporary(Exception):
-    """May succeed when it is tried again, after `wait_s` if the server says so."""
+    """A failure that may not recur. The next attempt comes after `wait_s`, if the server says so."""
 
     def __init__(self, error: EndpointFailed, wait_s: float | None = None) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class _Temporary(Exception):
 
 
 class _Stream(httpcore.AsyncNetworkStream):
-    """A connection to a server that is in `scope`. Nothing is written without the gate."""
+    """A connection to a server in `scope`. Every write passes the gate."""
 
     def __init__(self, stream: httpcore.AsyncNetworkStream, endpoint: Endpoint, scope: Scope) -> None:
         self._stream = stream
@@ -139,7 +139,7 @@ class _Network(httpcore.AsyncNetworkBackend):
             raise forbidden(self._endpoint, place, egress)
         for number, (address, scope) in enumerate(within, 1):
             try:
-                # Connect by address: the name could have another one by now.
+                # Connect to the address that was checked: by now, the name could resolve to another one.
                 stream = await self._backend.connect_tcp(address, port, timeout, None, socket_options)
                 return _Stream(stream, self._endpoint, scope)
             except (httpcore.ConnectError, httpcore.ConnectTimeout):
@@ -160,30 +160,30 @@ class _Network(httpcore.AsyncNetworkBackend):
 
 
 class EndpointConnection:
-    """Connections to one endpoint, which are kept for a minute."""
+    """Keeps connections to one endpoint for a minute."""
 
     def __init__(self, endpoint: Endpoint, gate: Gate, addresses: Addresses, limits: RequestLimits) -> None:
         self.endpoint = endpoint
         self.limits = limits
         self._gate = gate
         self._addresses = addresses
-        # Pools by scope, so that a request never waits for a connection whose scope is too wide for it.
+        # One pool for each scope, so that a request never waits for a connection whose scope is too wide for it.
         self._pools: dict[Scope, httpcore.AsyncConnectionPool] = {}
         self.key: ApiKey | None = keys.from_environment(endpoint)
         self._given_up = 0
         self._paused_until = 0.0
 
     async def post(self, path: str, body: object, purpose: Purpose, *, interactive: bool) -> bytes:
-        """Return the answer, as long as its status is 200. `path`: from the root of the server. `interactive`: somebody
-        waits for it. Raises EgressForbidden and EndpointFailed."""
+        """Return the answer if its status is 200. `path` starts at the root of the server. `interactive`: a user is
+        waiting. Raises EgressForbidden and EndpointFailed."""
         left_s = self._paused_until - time.monotonic()
         if interactive and left_s > 0:
-            raise self._failed(f"did not answer a moment ago: gnod asks it again in {left_s:.0f} s")
+            raise self._failed(f"did not answer a moment ago: gnod tries it again in {left_s:.0f} s")
         started = time.monotonic()
         try:
             answer = await self._post(path, body, purpose, interactive=interactive)
         except asyncio.CancelledError:
-            # A search while the user types is cancelled early, which says nothing about the server.
+            # A search while the user types is cancelled early. That says nothing about the server.
             if interactive and time.monotonic() - started >= self.limits.patience_s:
                 self._give_up()
             raise
@@ -191,7 +191,7 @@ class EndpointConnection:
         return answer
 
     def _give_up(self) -> None:
-        """Note that somebody waited in vain. A server that hangs must not cost each query its whole time."""
+        """Note that a user waited in vain. A server that hangs must not cost every query its whole time limit."""
         self._given_up += 1
         if self._given_up >= _GIVEN_UP:
             pause_s = min(_FIRST_PAUSE_S * 2 ** (self._given_up - _GIVEN_UP), _LONGEST_PAUSE_S)
@@ -220,7 +220,7 @@ class EndpointConnection:
         raise AssertionError
 
     async def lines(self, path: str, body: object, purpose: Purpose) -> AsyncIterator[bytes]:
-        """Yield the lines of a streamed answer. Raises as `post` does; is not tried again."""
+        """Yield the lines of a streamed answer. Raises as `post` does, but does not retry."""
         size, kept = 0, b""
         try:
             async with self._open(path, msgspec.json.encode(body), purpose, self.limits.silent_s) as response:
@@ -237,7 +237,7 @@ class EndpointConnection:
             yield kept.strip()
 
     async def close(self) -> None:
-        """Close what is open; a later request connects again, if it may."""
+        """Close all connections. A later request opens new ones if it is allowed to."""
         pools, self._pools = self._pools, {}
         for pool in pools.values():
             await pool.aclose()
@@ -255,8 +255,8 @@ class EndpointConnection:
     async def _open(
         self, path: str, content: bytes, purpose: Purpose, limit_s: float
     ) -> AsyncIterator[httpcore.Response]:
-        """Send the request; the response has the status 200. A server that wants a key gets that of the keyring, if
-        there is one: so the keyring is never asked for servers that want none."""
+        """Send the request; the response has status 200. If the server wants a key, send the one from the keyring. The
+        keyring is never read for a server that wants none."""
         async with self._send(path, content, limit_s, purpose) as response:
             if response.status not in (401, 403) or self.key is not None:
                 await self._check(response)
@@ -304,11 +304,11 @@ class EndpointConnection:
         except httpcore.TimeoutException:
             raise self._failed(f"did not answer within {limit_s:.0f} s: is it overloaded, or stuck?") from None
         except (httpcore.NetworkError, httpcore.RemoteProtocolError):
-            text = "closed the connection half way: its log may say why; gnod tries again"
+            text = "closed the connection halfway: its log may say why; gnod tries again"
             raise _Temporary(self._failed(text)) from None
 
     async def _check(self, response: httpcore.Response) -> None:
-        """Raise what a status other than 200 means."""
+        """Raise the error for a status other than 200."""
         status = response.status
         if status == 200:
             return
@@ -349,7 +349,7 @@ class EndpointConnection:
             yield part
 
     async def _said(self, response: httpcore.Response) -> str:
-        """Return the beginning of the server's own message, for ours."""
+        """Return the beginning of the server's own message, to quote it in the error."""
         content = bytearray()
         async for part in response.aiter_stream():
             content += part
@@ -369,7 +369,7 @@ class EndpointConnection:
         return f": {_plain(said)}" if said else ""
 
     def unreadable(self, content: bytes, reason: str) -> EndpointFailed:
-        """Return the error for an answer that is not what was asked for."""
+        """Return the error for an answer in the wrong format."""
         if content.lstrip().startswith(b"<"):
             return self._failed("sent a web page: does the address lead to the server itself, and end in /v1?")
         return self._failed(f"{reason}: does the address lead to a server for this task, with this model?")

@@ -1,4 +1,4 @@
-"""The key of a model server: from the environment, or from the system's keyring. Never logged, never in a message."""
+"""The key of a model server, from the environment or the system's keyring. It is never logged or put into a message."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def from_keyring(endpoint: Endpoint) -> ApiKey | None:
 
 
 async def secret(service: str, name: str) -> str | None:
-    """Return what the system's keyring has under a name; None as above."""
+    """Return the keyring's secret for a name; None as above."""
     result: Future[str | None] = Future()
 
     def read() -> None:
@@ -55,7 +55,7 @@ async def secret(service: str, name: str) -> str | None:
         except BaseException as error:  # backends raise any error of the system behind them
             result.set_exception(error)
 
-    # Use a thread that does not keep the daemon from ending.
+    # Use a daemon thread, so that it does not stop the daemon from ending.
     threading.Thread(target=read, name="gnod-keyring", daemon=True).start()
     try:
         async with asyncio.timeout(_KEYRING_S):

@@ -1,6 +1,7 @@
-"""All endpoints of this process: what is known of each, where it is, and the runners that use it.
+"""All endpoints of this process: the state of each, its address, and the runners that use it.
 
-Loads what speaks HTTP when the first endpoint is used: most machines have none."""
+The HTTP code is imported when the first endpoint is used, because most machines have none.
+"""
 
 from __future__ import annotations
 
@@ -48,14 +49,15 @@ class RemoteModels:
         self._closing: set[asyncio.Task[None]] = set()
 
     def runner(self, endpoint: Endpoint, purpose: Purpose) -> RemoteRunner:
-        """Return what runs the model. It sends what the gate lets through, and raises EgressForbidden for the rest."""
+        """Return a runner for the model. It sends only what the gate allows, and raises EgressForbidden for the
+        rest."""
         from gnod.models.remote.runner import RemoteRunner
 
         return RemoteRunner(self._server(endpoint), purpose)
 
     async def check(self, endpoint: Endpoint, purpose: Purpose) -> None:
-        """Raise EgressForbidden when nothing may be sent for this purpose now, and EndpointFailed for an unknown name.
-        Connects to nothing; may ask for the address of a name."""
+        """Raise EgressForbidden if nothing may be sent for this purpose now, and EndpointFailed for an unknown name.
+        Opens no connection, but may resolve a name."""
         place = await self.place(endpoint, purpose)
         egress = self._gate.within(str(endpoint), purpose)
         is_open = place.scope == "any" and not endpoint.is_encrypted
@@ -63,8 +65,8 @@ class RemoteModels:
             raise forbidden(endpoint, place, egress)
 
     async def place(self, endpoint: Endpoint, purpose: Purpose) -> EndpointAddress:
-        """Return where an endpoint is. Raises EgressForbidden for one that the config does not name for this purpose:
-        then its name is not asked for. Raises EndpointFailed."""
+        """Return the address of an endpoint. Raises EgressForbidden, without resolving the name, if the config does not
+        name the endpoint for this purpose. Raises EndpointFailed."""
         self._gate.within(str(endpoint), purpose)
         try:
             return await self._addresses.find(endpoint)
@@ -73,7 +75,7 @@ class RemoteModels:
             raise EndpointFailed(text, {"uri": str(endpoint)}) from None
 
     def key_source(self, endpoint: Endpoint) -> str | None:
-        """Return where the key of a server comes from; None: no key is used, as far as is known."""
+        """Return where the key of a server comes from; None if no key is used, as far as this process knows."""
         if keys.from_environment(endpoint):
             return "environment"
         server = self._servers.get(str(endpoint))
@@ -88,7 +90,7 @@ class RemoteModels:
         await asyncio.gather(*self._closing, *(server.connection.close() for server in self._servers.values()))
 
     def close_soon(self, kept: Collection[str]) -> None:
-        """Close the connections to all servers but those that are kept."""
+        """Close the connections to all servers except the ones in `kept`."""
         for uri, server in self._servers.items():
             if uri not in kept:
                 self._closing.add(task := asyncio.create_task(server.connection.close()))

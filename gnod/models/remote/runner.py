@@ -1,4 +1,4 @@
-"""Does with a server what the inference worker does with a file: embedding, reranking, chat. Holds no state."""
+"""Runs the models of a server as the inference worker runs model files: embedding, reranking, chat. Holds no state."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from gnod.models.run.messages import (
 
 # By default, servers accept a few thousand tokens at once.
 _BATCH_CHARACTERS = 24_000
-# The documents of one reranking request. When the time is up, those of the last request are lost.
+# The number of documents in a reranking request. When time runs out, the documents of the last request stay unscored.
 _RANK_TEXTS = 8
-# The tokens of query and document together: the batch size of llama-server, which refuses more.
+# The most tokens of query and document together: the batch size of llama-server, which refuses more.
 _ROOM = 512
 _SHORTEST_CUT = 500
-# To measure a reranker: a query, a passage that answers it, and others that do not.
+# Texts to measure a reranker: a query, a passage that answers it, and others that do not.
 _PROBE = "when do the herons come back to the harbour"
 _PASSAGES = (
     f"{FIXED_TEXT} They come back in March, when the ice has gone, and stay until the first storms of October.",
@@ -44,11 +44,12 @@ _PASSAGES = (
     "Knead flour, water and yeast for ten minutes, let the dough rest for an hour, and bake it in a hot oven.",
     "The parser reads one token at a time and reports the line and the column of the first one it cannot use.",
 )
-# These fields constrain the output if the server supports them. A server that refuses them is asked again without them.
+# These fields constrain the output if the server supports them. If a server refuses them, the request is repeated
+# without them.
 _OPTIONAL = ("grammar", "stream_options", "seed")
 
 
-# What servers send: OpenAI's embeddings and chat, and `/rerank` as in llama-server, vLLM, TEI and Infinity.
+# The formats of servers: OpenAI's embeddings and chat, and `/rerank` of llama-server, vLLM, TEI and Infinity.
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -67,7 +68,7 @@ class EmbeddingsResponse(msgspec.Struct, frozen=True):
 
 
 class Score(msgspec.Struct, frozen=True):
-    """`score`: TEI's name."""
+    """`score` is TEI's name for it."""
 
     index: int
     relevance_score: float | None = None
@@ -120,7 +121,7 @@ class RemoteRunner:
         *,
         interactive: bool,
     ) -> Matrix:
-        """Return the texts' vectors. Raises also EndpointChanged, and RequestFailed for a text that the server
+        """Return the vectors of the texts. Also raises EndpointChanged, and RequestFailed for a text that the server
         refuses."""
         tasks = [
             asyncio.create_task(self._embed(batch, interactive))
@@ -144,7 +145,8 @@ class RemoteRunner:
                 await self._generate(work, on_chunk)
 
     async def _embed(self, texts: Sequence[str], interactive: bool) -> Matrix:
-        """Embed one batch; one that is refused in halves, and a text that is too long as far as the server reads it."""
+        """Embed one batch. If the server refuses it, send halves; of a text that is too long, send what the server
+        reads."""
         try:
             async with self._server.turn(interactive=interactive):
                 return await self._vectors(texts, interactive)
@@ -158,7 +160,7 @@ class RemoteRunner:
         return np.concatenate([await self._embed(half, interactive) for half in (texts[:middle], texts[middle:])])
 
     async def _still_embeds(self, refused: RequestRefused, interactive: bool) -> None:
-        """Find out whether the server refuses these texts, or all. Raises EndpointFailed."""
+        """Find out whether the server refuses only these texts, or every text. Raises EndpointFailed."""
         try:
             await self._vectors([], interactive)
         except RequestRefused:
@@ -173,7 +175,7 @@ class RemoteRunner:
         return rows[1:]
 
     def _rows(self, content: bytes, count: int) -> Matrix:
-        """Return the vectors in an answer, each of length 1. Raises EndpointFailed."""
+        """Return the vectors of an answer, scaled to length 1. Raises EndpointFailed."""
         try:
             data = _EMBEDDINGS.decode(content).data
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
@@ -181,11 +183,11 @@ class RemoteRunner:
             raise self._connection.unreadable(content, what) from None
         if len(data) != count:
             raise self._connection.unreadable(b"", f"sent {len(data)} vectors for {count} texts")
-        if all(each.index is not None for each in data):
-            data = sorted(data, key=lambda each: each.index or 0)
-        if len({len(each.embedding) for each in data}) != 1 or not data[0].embedding:
+        if all(row.index is not None for row in data):
+            data = sorted(data, key=lambda row: row.index or 0)
+        if len({len(row.embedding) for row in data}) != 1 or not data[0].embedding:
             raise self._connection.unreadable(b"", "sent vectors of different lengths")
-        rows = np.array([each.embedding for each in data], np.float32)
+        rows = np.array([row.embedding for row in data], np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not lengths.all():
             raise self._connection.unreadable(b"", "sent vectors that are not finite, or zero")
@@ -217,9 +219,9 @@ class RemoteRunner:
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             raise self._connection.unreadable(content, "sent no scores") from None
         found, usage = (answer, None) if isinstance(answer, list) else (answer.results, answer.usage)
-        values = {each.index: each.value for each in found}
+        values = {item.index: item.value for item in found}
         if values.keys() != set(range(len(documents))) or not all(map(math.isfinite, values.values())):
-            raise self._connection.unreadable(b"", f"sent no score for each of {len(documents)} documents")
+            raise self._connection.unreadable(b"", f"did not send a score for each of {len(documents)} documents")
         if any(not 0 <= value <= 1 for value in values.values()):
             self._server.has_logits = True
         scores = [values[number] for number in range(len(documents))]
@@ -228,8 +230,8 @@ class RemoteRunner:
         )
 
     async def _ask_for_scores(self, query: str, documents: Sequence[str]) -> bytes:
-        """Ask in the way of llama-server, vLLM and Infinity, then in that of TEI: at the root of the server, with other
-        names. The way that works is remembered."""
+        """Send the request in the format of llama-server, vLLM and Infinity, then in TEI's: at the root of the server,
+        with other names. Remember the format that works."""
         server = self._server
         try:
             return await self._rerank_request(query, documents)

@@ -1,7 +1,7 @@
-"""What is known of one endpoint, shared by all that use it: its connection, and the fingerprint of its model.
+"""The state of one endpoint, shared by all its users: its connection, and the fingerprint of its model.
 
 The fingerprint is the vector of a fixed text. Every request for vectors contains that text, so every answer shows
-whether it is of the same model as the vectors before, whichever machine behind the endpoint it comes from.
+whether the model is still the same, whichever machine behind the endpoint sends it.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from gnod.models.remote.addresses import Addresses, RequestLimits
 from gnod.models.remote.connection import EndpointConnection
 
 FIXED_TEXT = "The harbour master counts seven grey herons before the evening tide."
-# With other threads, cards and quantisations, the same model differs by less.
+# Vectors of the same model have at least this cosine with other threads, cards and quantisations.
 SAME = 0.98
-# Requests for documents at the same time: one is computed while the other is on its way.
+# The number of simultaneous requests for documents: the server computes one while the other is in transit.
 _AT_A_TIME = 2
-# The texts of one request. A query may have to wait for one request. With fewer, the fixed text would cost more than a
-# twentieth; TEI accepts 32 by default.
+# The number of texts in a request. A query may have to wait for one request. With fewer texts, the fixed text would
+# cost more than a twentieth; TEI accepts 32 by default.
 BATCH_TEXTS = 20
 
 Vector = NDArray[np.float32]
 
 
 class Fingerprints(Protocol):
-    """Keeps the fingerprints of endpoints, by address."""
+    """Stores the fingerprints of endpoints, by address."""
 
     async def get(self, uri: str) -> Vector | None: ...
 
@@ -41,8 +41,8 @@ class Fingerprints(Protocol):
 
 
 class Server:
-    """`asks_root`, `sends_texts`, `has_logits`, `unknown_fields`: what was learned of its interface for reranking and
-    chat."""
+    """`asks_root`, `sends_texts`, `has_logits` and `unknown_fields` record how its reranking and chat interface
+    works."""
 
     def __init__(
         self, endpoint: Endpoint, fingerprints: Fingerprints, gate: Gate, addresses: Addresses, limits: RequestLimits
@@ -63,8 +63,8 @@ class Server:
 
     @asynccontextmanager
     async def turn(self, *, interactive: bool) -> AsyncIterator[None]:
-        """Wait until a request may be sent. A server has no priorities: while somebody waits for an answer, no request
-        for documents is begun."""
+        """Wait until a request may be sent. A server has no priorities: while a user waits for an answer, no request
+        for documents starts."""
         if not interactive:
             async with self._at_a_time:
                 await self._nobody_waits.wait()
@@ -80,7 +80,7 @@ class Server:
                 self._nobody_waits.set()
 
     async def verify(self, fingerprint: Vector) -> None:
-        """Compare a fingerprint, of length 1, with that of the first answer; keep it if it is the first. Raises
+        """Compare a fingerprint of length 1 with the stored one, or store it if it is the first. Raises
         EndpointChanged."""
         uri = str(self.endpoint)
         async with self._learning:
@@ -104,5 +104,5 @@ class Server:
             raise EndpointChanged(f"the model server {self.endpoint.base} {changed}; {remedy}", {"uri": uri})
 
     def forget(self) -> None:
-        """Ask `Fingerprints` again."""
+        """Read the fingerprint from `Fingerprints` again."""
         self._fingerprint = None

@@ -1,5 +1,5 @@
-"""Running a model of this machine. The daemon has roles.py and inference.py; worker.py, engines.py, onnx.py and llama/
-run in the inference worker, which messages.py connects with it.
+"""Runs the models of this machine. roles.py and inference.py run in the daemon; worker.py, engines.py, onnx.py and
+llama/ run in the inference worker. messages.py connects them.
 
-Files, downloads and conversions are elsewhere: a model is a path here.
+This package knows a model only as a path. Files, downloads and conversions are elsewhere.
 """

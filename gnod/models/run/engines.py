@@ -1,4 +1,4 @@
-"""What every engine does: text in, vector or score out. How a model computes is in onnx.py and llama/."""
+"""The parts that all engines share: from text to vector or score. onnx.py and llama/ compute the models."""
 
 from __future__ import annotations
 
@@ -19,28 +19,28 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Rest = Callable[[float], None]
-"""Called after each computation that nobody waits for, with its seconds; returns when the next one may begin."""
+"""Called after each background computation with the seconds it took; returns when the next one may start."""
 
-# The self-test: two questions with their answers, which a model for retrieval must match correctly.
+# The self-test has two questions with their answers. A model for retrieval must match them correctly.
 KNOWN_PAIRS = (
     ("How do I bake bread at home?", "Knead flour, water and yeast, let the dough rise, and bake the loaf."),
     ("Why does my program crash?", "A null pointer was dereferenced; the stack trace shows the faulty function."),
 )
 
 NO_HEAD = "the model has no classification head: use a cross-encoder such as bge-reranker-v2-m3, or Qwen3-Reranker"
-# Long enough to measure a speed. Short texts are slower per token.
+# A measurement takes at least this many seconds and tokens. Short texts are slower per token.
 _MEASURED_S, _MEASURED_TOKENS = 0.03, 64
 
 
 class Stop:
-    """A flag that one thread sets to end the work of another. llama.cpp reads it within a step, without Python: `flag`
+    """A flag that one thread sets to stop the work of another. llama.cpp reads it within a step, without Python: `flag`
     is empty until it is set."""
 
     def __init__(self) -> None:
         self.flag = ctypes.create_string_buffer(2)
 
     def __call__(self) -> bool:
-        """Tell whether it is set."""
+        """Return whether the flag is set."""
         return self.flag.raw[0] != 0
 
     def set(self) -> None:
@@ -48,7 +48,7 @@ class Stop:
 
 
 class Specials(NamedTuple):
-    """The special tokens around a text, and between and after two texts. `second`: the type of the second text's
+    """The special tokens around one text, and between and after two texts. `second`: the type of the second text's
     tokens, 0 or 1."""
 
     prefix: list[int]
@@ -62,11 +62,11 @@ class Tokenization(Protocol):
     specials: Specials
 
     def tokens(self, text: str) -> Sequence[int]:
-        """Return the text's tokens, without special tokens, even if the text contains their names."""
+        """Return the text's tokens without special tokens, even if the text contains the names of special tokens."""
 
 
 class HuggingFace:
-    """The library of Hugging Face, for encoders."""
+    """Hugging Face's tokenizer library, for encoders."""
 
     def __init__(self, tokenizer: Tokenizer, specials: Specials) -> None:
         self._tokenizer = tokenizer
@@ -74,14 +74,14 @@ class HuggingFace:
         self.words: int = tokenizer.get_vocab_size()
 
     def tokens(self, text: str) -> Sequence[int]:
-        # Convert it through bytes, because the library does not accept lone surrogates.
+        # Replace lone surrogates, which the library does not accept.
         clean = text.encode("utf-8", "replace").decode()
         ids: list[int] = self._tokenizer.encode(clean, add_special_tokens=False).ids
         return ids
 
 
 class TextEmbedder(ABC):
-    """Several threads may use it. `window`: tokens at once, special tokens included."""
+    """Several threads may use it. `window`: tokens at once, with special tokens."""
 
     def __init__(self, tokenization: Tokenization, window: int) -> None:
         self._tokenization = tokenization
@@ -91,15 +91,15 @@ class TextEmbedder(ABC):
 
     @abstractmethod
     def _vectors(self, parts: Sequence[Sequence[int]], rest: Rest | None) -> Matrix:
-        """Return the vector of each part, of length 1. Raises InferenceFailed."""
+        """Return the vector of each part, scaled to length 1. Raises InferenceFailed."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free what the model holds."""
+        """Release the model's resources."""
 
     def embed(self, texts: Sequence[str], rest: Rest | None = None) -> Matrix:
-        """Return one vector of length 1 for each text. A text longer than the window is embedded in windows; their
-        vectors are averaged by length. Without `rest`, somebody waits for them. Raises InferenceFailed."""
+        """Return one vector of length 1 for each text. A text that exceeds the window is embedded in several windows;
+        their vectors are averaged, weighted by length. Without `rest`, a user is waiting. Raises InferenceFailed."""
         prefix, suffix, *_ = self._tokenization.specials
         parts: list[list[int]] = []
         owners: list[int] = []
@@ -123,7 +123,7 @@ class TextEmbedder(ABC):
 
 
 def windows(tokens: Sequence[int], room: int) -> Iterator[Sequence[int]]:
-    """Split a text's tokens into as few parts as fit into `room` each, of nearly equal length.
+    """Split a text's tokens into the fewest parts of at most `room` tokens, of nearly equal length.
 
     >>> [list(part) for part in windows([1, 2, 3, 4, 5], 2)]
     [[1, 2], [3, 4], [5]]
@@ -148,7 +148,7 @@ class Prompts(Protocol):
 
 
 class CrossEncoderPrompts:
-    """`[CLS] query [SEP] document [SEP]`, or with two separators between (`<s> query </s></s> document </s>`)."""
+    """`[CLS] query [SEP] document [SEP]`, or with two separators between them (`<s> query </s></s> document </s>`)."""
 
     def __init__(self, tokenization: Tokenization, *, window: int) -> None:
         self._tokenization = tokenization
@@ -167,8 +167,8 @@ class CrossEncoderPrompts:
 
 
 class PairRanker(ABC):
-    """Several threads may use it. `window`: tokens of query and document together. `at_once`: how many documents it
-    reads side by side."""
+    """Several threads may use it. `window`: tokens of query and document together. `at_once`: the number of documents
+    it reads in parallel."""
 
     at_once = 1
 
@@ -178,11 +178,11 @@ class PairRanker(ABC):
     @abstractmethod
     def _read(self, opening: Sequence[int], rests: Iterable[Sequence[int]], stop: Stop) -> Iterator[tuple[float, int]]:
         """Yield the score of each document, in [0, 1], and the number of its tokens, in order, until `stop` is set. A
-        document is what follows the opening. Raises InferenceFailed."""
+        document is the part after the opening. Raises InferenceFailed."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free what the model holds."""
+        """Release the model's resources."""
 
     def scores(self, query: str, documents: Sequence[str], *, stop: Stop | None = None) -> Iterator[tuple[float, int]]:
         """Yield the score of each document, in [0, 1], and the number of tokens read for it, in order, until `stop` is
@@ -197,11 +197,11 @@ class PairRanker(ABC):
 
     @property
     def room(self) -> int:
-        """Return how many tokens of query and document fit into the window."""
+        """Return the number of tokens of query and document that fit into the window."""
         return self.window - len(self._prompts.opening("")) - 1
 
     def characters_per_s(self) -> float:
-        """Measure how fast the model reads: texts that are doubled until they take long enough to tell."""
+        """Measure how fast the model reads: double the texts until they take long enough for a measurement."""
         query, text = KNOWN_PAIRS[0]
         count = self.at_once
         while True:
@@ -222,7 +222,7 @@ class PairRanker(ABC):
 
 
 def half(room: int) -> int:
-    """Return how many tokens a query may have. Raises ModelRejected."""
+    """Return the maximum number of tokens in a query. Raises ModelRejected."""
     if room < 2:
         raise ModelRejected("the model's window has no room for a query and a document")
     return room // 2
@@ -234,8 +234,8 @@ def sigmoid(value: float) -> float:
 
 
 def packed(items: Iterable[T], length: Callable[[T], int], *, limit: int, most: int) -> Iterator[list[T]]:
-    """Yield the items that go together, in their order: at most `limit` of their lengths, and `most` of them. An item
-    over the limit goes alone.
+    """Yield groups of successive items: at most `most` items, with a total length of at most `limit`. An item over the
+    limit forms its own group.
 
     >>> list(packed(["aaaa", "aa", "a", "a"], len, limit=3, most=9))
     [['aaaa'], ['aa', 'a'], ['a']]

@@ -1,7 +1,7 @@
-"""What the header of a GGUF file says, as llama.cpp's own reader understands it.
+"""Reads the header of a GGUF file with llama.cpp's own reader.
 
-That reader is in C, and a file may come from anyone: the daemon asks a process of its own,
-`python -m gnod.models.run.gguf_header FILE`, which prints how many parameters the model has.
+The reader is in C, and a file may come from anyone. So the daemon starts a separate process:
+`python -m gnod.models.run.gguf_header FILE` prints the number of parameters of the model.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _LIMIT_S = 60.0
 
 
 class GgufHeader(NamedTuple):
-    """`elements` of all tensors; `needed_bytes`: where the last of them ends. `parts`: of the whole model."""
+    """`elements`: of all tensors. `needed_bytes`: the end of the last tensor. `parts`: the number of files of the
+    model."""
 
     tensors: frozenset[str]
     elements: int
@@ -30,7 +31,7 @@ class GgufHeader(NamedTuple):
 
 
 class _Params(ctypes.Structure):
-    """gguf.h's gguf_init_params. If both are unset, no weights are read."""
+    """gguf.h's gguf_init_params. With both fields unset, it reads no weights."""
 
     _fields_ = (("no_alloc", ctypes.c_bool), ("context", ctypes.c_void_p))
 
@@ -52,7 +53,7 @@ def read_header(path: Path) -> GgufHeader:
 
 
 def parameters(path: Path) -> int:
-    """Return how many parameters a model has. The first call for a file may take a second. Raises ModelCorrupt."""
+    """Return the number of parameters of a model. The first call for a file may take a second. Raises ModelCorrupt."""
     try:
         status = path.stat()
     except OSError as error:
@@ -72,7 +73,7 @@ def _parameters(path: Path, _size: int, _modified_ns: int) -> int:
 
 _SIZE, _NUMBER = ctypes.c_size_t, ctypes.c_int64
 _U16 = 2  # gguf.h's GGUF_TYPE_UINT16
-# The results and, after the pointer to the header, the arguments of gguf.h's functions.
+# The result types and, after the pointer to the header, the argument types of gguf.h's functions.
 _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
     "get_n_tensors": (_NUMBER, []),
     "get_tensor_name": (ctypes.c_char_p, [_NUMBER]),
@@ -89,7 +90,7 @@ _FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 @contextmanager
 def _opened(path: Path) -> Iterator[tuple[ctypes.CDLL, int]]:
-    """Yield the library and its pointer to the header."""
+    """Yield the library and a pointer to the file's header."""
     from gnod.models.run.llama import library  # noqa: F401  (it keeps llama.cpp quiet)
     from gnod.models.run.llama.library import libggml
 

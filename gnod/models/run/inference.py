@@ -1,9 +1,9 @@
 """The daemon's side of the inference worker: starts it on demand, sends it work, ends it when it is idle.
 
-The worker holds no state, so it may be killed at any moment. A request that had begun fails; if somebody waits for it,
-or the worker was killed, and no chunk of the result has come, it is tried once more. Requests that had not begun go to
-the next worker. After a crash the next start waits, longer each time. After a kill, as by a system without memory, the
-next worker computes with half the threads, which need less.
+The worker holds no state, so it may be killed at any moment. A request that had started then fails. It is retried once
+if no chunk of the result has arrived, and either a user waits for it or the worker was killed. Requests that had not
+started go to the next worker. After each crash, the delay before the next start is longer. If the system kills the
+worker for lack of memory, the next worker uses half the threads, which need less.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ from gnod.models.run.messages import (
 
 _MAX_ATTEMPTS = 5
 _MAX_BACK_OFF_S = 60.0
-# An interactive request fails at once if the next start is further away than this.
+# An interactive request fails at once if the next start is more than this far away.
 _MAX_WAIT_S = 2.0
 _START_LIMIT_S = 60.0
-# A worker that has work but sends nothing for this time hangs.
+# A worker that has work but sends nothing for this time is stuck.
 _STALL_LIMIT_S = 300.0
 # By default, llama.cpp's threads spin at their barriers, which is 40 times slower on a busy processor. Without
-# spinning, a query takes 10 ms more, for system calls. Spinning for some microseconds avoids both (docs/adr/0012).
+# spinning, system calls add 10 ms to a query. Spinning for some microseconds avoids both costs (docs/adr/0012).
 _ENVIRONMENT = {
     "OMP_WAIT_POLICY": "passive",
     "GOMP_SPINCOUNT": "1000",
@@ -63,7 +63,7 @@ _ENVIRONMENT = {
 }
 _MESSAGES: msgspec.msgpack.Decoder[WorkerMessage] = msgspec.msgpack.Decoder(WorkerMessage)
 
-# How a worker ended that nobody here has killed.
+# How a worker ended that this process did not kill.
 _KILLED = "signal SIGKILL, which the system sends when it runs out of memory"
 
 OnChunk = Callable[[ResultChunk], None]
@@ -72,12 +72,12 @@ _log = logging.getLogger(__name__)
 
 
 class RequestFailed(InferenceFailed):
-    """This request fails, or crashes the worker; others may succeed."""
+    """The request failed, or crashed the worker. Others may succeed."""
 
 
 class ProcessStatus(NamedTuple):
-    """`state` is off, starting, idle, busy or restarting. `models`: the files in memory. `crashes`: since the start of
-    the daemon; `last_crash`: how the last one ended. `protections`: the worker's restrictions, in words."""
+    """`state` is off, starting, idle, busy or restarting. `models`: the files in memory. `crashes`: the number since
+    the daemon started; `last_crash`: how the last one ended. `protections`: the worker's restrictions, in words."""
 
     state: str
     pid: int | None
@@ -90,7 +90,7 @@ class ProcessStatus(NamedTuple):
 
 
 class Inference:
-    """Runs at most one worker. `idle_unload_s`: how long the worker is kept without work."""
+    """Runs at most one worker. `idle_unload_s`: how long an idle worker is kept."""
 
     def __init__(self, *, idle_unload_s: float) -> None:
         self._idle_unload_s = idle_unload_s
@@ -102,17 +102,18 @@ class Inference:
         self._idle_timer: asyncio.TimerHandle | None = None
         self._crashes_in_a_row = 0
         self._crashes = 0
-        self._kills = 0  # since it was last unloaded
+        self._kills = 0  # the number since the last unloading
         self._last_crash: str | None = None
         self._not_before = 0.0
         self._closed = False
 
     def keep_idle_for(self, seconds: float) -> None:
-        """Set how long the worker is kept idle, from the next time on."""
+        """Set how long an idle worker is kept. This applies from the next idle time on."""
         self._idle_unload_s = seconds
 
     async def embed(self, model: ModelSpec, texts: Sequence[str], *, interactive: bool) -> NDArray[np.float32]:
-        """Return the texts' vectors, rows of length 1. `interactive` goes ahead of others. Raises what `run` raises."""
+        """Return the vectors of the texts, as rows of length 1. `interactive` requests precede others. Raises what
+        `run` raises."""
         work = EmbedRequest(model=model, texts=list(texts), interactive=interactive)
         reply = await self.run(work)
         assert isinstance(reply, TextsEmbedded)
@@ -135,7 +136,7 @@ class Inference:
 
     @contextlib.contextmanager
     def lease(self) -> Iterator[None]:
-        """Keep the worker as long as the block lasts."""
+        """Keep the worker until the block ends."""
         self._leases += 1
         self._stop_idle_timer()
         try:
@@ -162,7 +163,7 @@ class Inference:
         )
 
     def unload(self) -> None:
-        """End the worker; the next request starts another."""
+        """End the worker. The next request starts another one."""
         self._stop_idle_timer()
         self._kills = 0
         if self._worker is not None:
@@ -197,7 +198,7 @@ class Inference:
                 if not may_retry and is_kill:
                     raise NotEnoughMemory(
                         f"the inference worker was killed ({_KILLED}). Close other programs, or choose a smaller "
-                        "preset with `gnoctl models use`; it is tried again by itself, with fewer threads"
+                        "preset with `gnoctl models use`; gnod tries again by itself, with fewer threads"
                     ) from lost
                 if not may_retry:
                     raise RequestFailed(f"the inference worker crashed ({lost.how}) and is restarted") from lost
@@ -215,10 +216,10 @@ class Inference:
                 await self._wait_for_restart(is_interactive)
             if self._starting is None and self._worker is None:
                 self._starting = asyncio.create_task(self._start(), name="inference worker starts")
-                # Retrieve the exception, because every waiting request may be cancelled.
+                # Retrieve the exception here, because every waiting request may be cancelled.
                 self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
             if self._starting is not None:
-                # Shield it: several requests may wait for it.
+                # Shield the start, because several requests may wait for it.
                 await asyncio.shield(self._starting)
         return self._worker
 
@@ -287,7 +288,7 @@ class Inference:
 
 
 class Lost(Exception):
-    """The worker has ended. `had_begun`: it was working on this request."""
+    """The worker has ended. `had_begun`: it had started this request."""
 
     def __init__(self, how: str, *, had_begun: bool) -> None:
         super().__init__(how)
@@ -312,7 +313,7 @@ class InferenceProcess:
         self._has_stalled = False
         self._at_work: set[int] = set()
         self._ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # Retrieve the exception, because nobody may wait any more.
+        # Retrieve the exception here, because nothing may be waiting any more.
         self._ready.add_done_callback(lambda ready: ready.cancelled() or ready.exception())
 
     async def ready(self) -> None:

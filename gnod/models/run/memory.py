@@ -1,5 +1,6 @@
-"""The memory that is free for models, and whether one fits, before it is loaded: a system without memory kills any
-process."""
+"""Measures the free memory and checks that a model fits before it is loaded: a system that runs out of memory kills
+arbitrary processes.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +14,19 @@ from gnod.models.run.messages import ModelSpec
 
 _CGROUPS = Path("/sys/fs/cgroup")
 _OWN_GROUPS = Path("/proc/self/cgroup")
-# A small model's buffers and the rest of the system need this much memory beside the file.
+# The buffers of a small model and the rest of the system need this much memory in addition to the file.
 _MARGIN_BYTES = 200_000_000
 
 
 def free_memory(cgroups: Path = _CGROUPS, own_groups: Path = _OWN_GROUPS) -> int:
-    """Return bytes: what the system has, but not more than the limits of this process's control groups leave."""
+    """Return the free bytes: those of the system, limited by this process's control groups."""
     return max(0, min([int(psutil.virtual_memory().available), *_left_in_groups(cgroups, own_groups)]))
 
 
 def _left_in_groups(cgroups: Path, own_groups: Path) -> Iterator[int]:
     try:
         lines = own_groups.read_text().splitlines()
-    except OSError:  # another system
+    except OSError:  # not Linux
         return
     for _, controllers, path in (line.split(":", 2) for line in lines):
         own = Path(path.strip("/"))
@@ -41,7 +42,7 @@ def _left(group: Path, limit: str, used: str, prefix: str) -> Iterator[int]:
     try:
         free = int((group / limit).read_text()) - int((group / used).read_text())
         stat = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
-        # The cache of files counts as used, but is released when memory is needed.
+        # The file cache counts as used, but the system releases it when memory is needed.
         yield free + sum(int(stat[f"{prefix}{name}_file"]) for name in ("active", "inactive"))
     except (OSError, ValueError, KeyError):  # the group is not here, or its limit is "max"
         return
@@ -52,7 +53,7 @@ def require(spec: ModelSpec) -> None:
     try:
         size = Path(spec.path).stat().st_size
     except OSError:
-        return  # the loading says what is wrong
+        return  # loading reports the error
     if size + _MARGIN_BYTES > free_memory():
         raise NotEnoughMemory(message(spec), {"path": spec.path})
 
@@ -60,5 +61,5 @@ def require(spec: ModelSpec) -> None:
 def message(spec: ModelSpec) -> str:
     return (
         f"there is not enough memory for the model {spec.path}: {free_memory() / 1e6:,.0f} MB are free. Close other "
-        "programs, or choose a smaller preset with `gnoctl models use`; it is tried again by itself"
+        "programs, or choose a smaller preset with `gnoctl models use`; gnod tries again by itself"
     )

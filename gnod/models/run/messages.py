@@ -1,4 +1,4 @@
-"""The messages between the daemon and the inference worker. Plain data, sent as msgpack frames (gnod/child)."""
+"""The messages between the daemon and the inference worker: plain data, sent as msgpack frames (gnod/child)."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import Literal
 
 import msgspec
 
-# A generator's window: the passages of some documents, and an answer. Every token costs 115 kB of memory with
+# A generator's window holds the passages of some documents and an answer. Every token costs 115 kB of memory with
 # Qwen3-1.7B, and a processor reads a prompt of this length in a minute.
 GENERATION_WINDOW = 4096
 
 
 class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """How to load a model. `window`: tokens at once, special tokens included; None: what its file says, within reason.
-    `threads`: processor threads for one step of the model."""
+    """How to load a model. `window`: tokens at once, with special tokens; None: what the model's file says, within
+    reason. `threads`: processor threads for one step of the model."""
 
     path: str
     window: int | None = None
@@ -22,7 +22,7 @@ class ModelSpec(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True, tag="embed"):
-    """`interactive`: a request waits for it, so it goes ahead of others."""
+    """`interactive`: a user waits for it, so it precedes other requests."""
 
     id: int = 0
     model: ModelSpec
@@ -31,7 +31,7 @@ class EmbedRequest(msgspec.Struct, frozen=True, kw_only=True, tag="embed"):
 
 
 class Rank(msgspec.Struct, frozen=True, kw_only=True, tag="rank"):
-    """Score documents for a query, in their order."""
+    """Score documents for a query, in the order given."""
 
     id: int = 0
     model: ModelSpec
@@ -48,7 +48,7 @@ class Measure(msgspec.Struct, frozen=True, kw_only=True, tag="measure"):
 
 class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate"):
     """Generate the next message. `messages`: role (system, user, assistant) and content. `grammar`: GBNF, from `root`.
-    `yields_after_s`: how long it may take before it lets requests that somebody waits for go first."""
+    `yields_after_s`: after this time, requests of waiting users go first."""
 
     id: int = 0
     model: ModelSpec
@@ -59,7 +59,8 @@ class Generate(msgspec.Struct, frozen=True, kw_only=True, tag="generate"):
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
-    """Drop a request that has not begun; stop it if it ranks or generates. The model is still loaded to the end."""
+    """Drop a request that has not started, or stop one that ranks or generates. The worker still finishes loading the
+    model."""
 
     id: int
 
@@ -71,7 +72,7 @@ class ModelsReady(msgspec.Struct, frozen=True, tag="ready"):
 
 
 class Begun(msgspec.Struct, frozen=True, kw_only=True, tag="begun"):
-    """The worker starts this request. If it crashes now, this request is lost."""
+    """The worker starts this request. If the worker crashes now, the request is lost."""
 
     id: int
 
@@ -86,7 +87,7 @@ class Unloaded(msgspec.Struct, frozen=True, kw_only=True, tag="unloaded"):
 
 
 class DocumentScored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
-    """The next document's score, in [0, 1]. `tokens` and `took_s` (without loading): of all so far."""
+    """The score of the next document, in [0, 1]. `tokens` and `took_s` (without loading) are totals so far."""
 
     id: int
     score: float
@@ -95,7 +96,7 @@ class DocumentScored(msgspec.Struct, frozen=True, kw_only=True, tag="scored"):
 
 
 class RoomMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
-    """`room`: tokens of query and document together."""
+    """`room`: the number of tokens of query and document together."""
 
     id: int
     room: int
@@ -103,8 +104,8 @@ class RoomMeasured(msgspec.Struct, frozen=True, kw_only=True, tag="measured"):
 
 
 class TextGenerated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
-    """The next text, which is empty while the model reads the prompt or thinks. The figures are of all so far;
-    `took_s` without loading. `finish`: in the last one."""
+    """The next part of the text; empty while the model reads the prompt or thinks. The figures are totals so far;
+    `took_s` excludes loading. Only the last message has `finish`."""
 
     id: int
     text: str
@@ -115,7 +116,7 @@ class TextGenerated(msgspec.Struct, frozen=True, kw_only=True, tag="generated"):
 
 
 class TextsEmbedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
-    """`vectors`: float32, little-endian, one row of `dimensions` for each text, of length 1."""
+    """`vectors`: float32, little-endian, one row of `dimensions` for each text, scaled to length 1."""
 
     id: int
     dimensions: int
@@ -123,13 +124,13 @@ class TextsEmbedded(msgspec.Struct, frozen=True, kw_only=True, tag="embedded"):
 
 
 class RequestDone(msgspec.Struct, frozen=True, kw_only=True, tag="done"):
-    """The end of a request whose result came in chunks, or that was stopped."""
+    """The end of a request that was stopped, or whose result came in chunks."""
 
     id: int
 
 
 class FailedReply(msgspec.Struct, frozen=True, kw_only=True, tag="failed"):
-    """`code`: of the error (`gnod.errors`)."""
+    """`code`: the error's code (`gnod.errors`)."""
 
     id: int
     code: int

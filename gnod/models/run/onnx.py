@@ -1,7 +1,7 @@
-"""Encoders for embeddings, and cross-encoders for reranking, in ONNX Runtime on the processor.
+"""Runs encoders for embeddings and cross-encoders for reranking in ONNX Runtime on the processor.
 
-Each text is computed alone, on the thread that asks: a batch is not faster on a processor, and with neighbours, the
-activations of a text would be rounded differently (docs/adr/0068).
+Each text is computed alone, on the calling thread. A batch is not faster on a processor, and neighbours would change
+the rounding of a text's activations (docs/adr/0068).
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from gnod.models.run.engines import (
 )
 from gnod.models.run.messages import ModelSpec
 
-# The distance of a right answer's logit from a wrong one's: scores of .98 and .02.
+# The distance between the logits of a correct and a wrong answer: scores of .98 and .02.
 _SPREAD = 8.0
-# The attention of a text takes memory by the square of its length: 100 MB for the longest, in a ModernBERT that nobody
-# has fused. This many of the longest are computed at once, or more shorter ones.
+# The memory for the attention of a text grows with the square of its length: 100 MB for the longest text in a
+# ModernBERT without fused attention. This many of the longest texts are computed at once, or more shorter ones.
 _LONGEST_AT_ONCE = 4
-_FATAL = 4  # what the runtime prints; errors are exceptions too
+_FATAL = 4  # the log level: errors are raised as exceptions anyway
 
 _Numbers = NDArray[np.int64]
-# Exporters give the inputs these names.
+# The input names that exporters use.
 _INPUTS: dict[str, Callable[[_Numbers, int], _Numbers]] = {
     "input_ids": lambda ids, _: ids,
     "attention_mask": lambda ids, _: np.ones_like(ids),
@@ -58,26 +58,26 @@ _INPUTS: dict[str, Callable[[_Numbers, int], _Numbers]] = {
 
 
 class EncoderSession:
-    """Several threads may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if gnod does not
-    know what it needs."""
+    """Several threads may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if the model has
+    an unknown input or output."""
 
     def __init__(self, spec: ModelSpec) -> None:
         path = Path(spec.path)
         self.settings: Encoder = encoder.read(path.parent)
         self._session = _load(path)
-        self._inputs = [each.name for each in self._session.get_inputs()]
+        self._inputs = [value.name for value in self._session.get_inputs()]
         if unknown := [name for name in self._inputs if name not in _INPUTS]:
-            raise ModelRejected(f"the model needs {', '.join(unknown)}, which gnod does not have")
-        # Vectors of the tokens, if the model returns them; or what it makes of them.
+            raise ModelRejected(f"the model needs the inputs {', '.join(unknown)}, which gnod does not provide")
+        # The vectors of the tokens, if the model returns them, or else its pooled output.
         outputs = self._session.get_outputs()
-        wanted = 2 if self.settings.pooling == "none" else 3
-        fitting = [each.name for each in outputs if len(each.shape or ()) == wanted]
+        dimensions = 2 if self.settings.pooling == "none" else 3
+        fitting = [output.name for output in outputs if len(output.shape or ()) == dimensions]
         if not fitting:
             raise ModelRejected("the model returns neither vectors of its tokens nor a score")
         self._output = fitting[0]
         self.tokenization = _tokenizer(path.parent / encoder.TOKENIZER)
         self.window = min(spec.window or LONGEST, LONGEST)
-        self._in_progress = 0  # the sum of the squares of lengths
+        self._in_progress = 0  # the sum of squared lengths
         self._ended = threading.Condition()
         try:
             self.run([self.tokenization.words - 1])
@@ -88,7 +88,7 @@ class EncoderSession:
 
     @contextmanager
     def room_for(self, tokens: Sequence[int]) -> Iterator[None]:
-        """Wait until there is memory for a text; no query should wait for this."""
+        """Wait until there is memory for a text. A query should not wait for this."""
         square = len(tokens) ** 2
         with self._ended:
             most = _LONGEST_AT_ONCE * LONGEST**2 - square
@@ -102,8 +102,8 @@ class EncoderSession:
                 self._ended.notify_all()
 
     def run(self, tokens: Sequence[int], second_from: int | None = None) -> Matrix:
-        """Return the output for one text, or for two, of which the second begins at a token. Raises InferenceFailed,
-        MemoryError."""
+        """Return the output for one text, or for two if the second begins at the token `second_from`. Raises
+        InferenceFailed, MemoryError."""
         ids = np.array([tokens], np.int64)
         begins = len(tokens) if second_from is None else second_from
         try:
@@ -117,7 +117,7 @@ class EncoderSession:
 
 
 class OnnxEmbedding(TextEmbedder):
-    """Texts are spread over the cores: those that somebody waits for on threads of their own. Raises ModelCorrupt and
+    """Spreads texts over the cores. Texts that a user waits for have their own threads. Raises ModelCorrupt and
     ModelRejected."""
 
     def __init__(self, spec: ModelSpec) -> None:
@@ -141,7 +141,7 @@ class OnnxEmbedding(TextEmbedder):
     def _vectors(self, parts: Sequence[Sequence[int]], rest: Rest | None) -> Matrix:
         pool = self._background if rest else self._interactive
         compute = partial(self._in_turn, rest) if rest else self._session.run
-        # The longest first, so that at the end no thread has much left.
+        # Start with the longest, so that no thread has much left at the end.
         order = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
         rows = dict(zip(order, pool.map(lambda number: compute(parts[number]), order), strict=True))
         return unit(np.stack([rows[number] for number in range(len(parts))]))
@@ -164,7 +164,7 @@ class OnnxRanking(PairRanker):
         super().__init__(CrossEncoderPrompts(session.tokenization, window=session.window), session.window)
         self.at_once = spec.threads
         self._has_types = bool(session.tokenization.specials.second)
-        # Of the logits, before they become scores.
+        # These adjust the logits before they become scores.
         self._scale, self._centre = 1.0, 0.0
         self._pool = threads(spec.threads)
         try:
@@ -187,14 +187,14 @@ class OnnxRanking(PairRanker):
                 yield sigmoid((logit - self._centre) * self._scale), len(opening) + len(rest)
 
     def _logit(self, opening: Sequence[int], rest: Sequence[int]) -> float:
-        """Return what the model says of a document."""
+        """Return the model's output for a document."""
         second_from = len(opening) if self._has_types else None
         tokens = [*opening, *rest]
         with self._session.room_for(tokens):
             return float(self._session.run(tokens, second_from)[0])
 
     def _fit(self) -> None:
-        """Scale the logits of a model whose good documents would all get 1: those of ettin reach from -12 to 22."""
+        """Scale the logits of a model whose good documents would all score 1. Ettin's logits range from -12 to 22."""
         right: list[float] = []
         wrong: list[float] = []
         for query, answer in KNOWN_PAIRS:
@@ -208,7 +208,7 @@ class OnnxRanking(PairRanker):
 
 
 def threads(count: int, *, background: bool = False) -> ThreadPoolExecutor:
-    """Return threads that compute. `background`: at lower priority for the processor and the disk."""
+    """Return a pool of computing threads. `background`: at lower priority for the processor and the disk."""
     return ThreadPoolExecutor(count, thread_name_prefix="encoder", initializer=lower_thread if background else None)
 
 
@@ -217,7 +217,7 @@ def _load(path: Path) -> onnxruntime.InferenceSession:
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _FATAL
     options.intra_op_num_threads = options.inter_op_num_threads = 1
-    # Texts have any length: buffers that are planned, or kept, for each of them would only grow.
+    # Texts can have any length, so buffers planned or kept for each length would only grow.
     options.enable_mem_pattern = False
     options.enable_cpu_mem_arena = False
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
@@ -232,8 +232,8 @@ def _load(path: Path) -> onnxruntime.InferenceSession:
 
 
 def _has_vnni() -> bool:
-    """Tell whether the processor adds 8-bit products exactly. Others add them in 16 bits, which overflow unless the
-    runtime makes all factors unsigned, at half the speed."""
+    """Return whether the processor adds 8-bit products exactly. Other processors add them in 16 bits. These sums
+    overflow unless the runtime makes all factors unsigned, at half the speed."""
     try:
         return platform.machine() in ("arm64", "aarch64") or "vnni" in Path("/proc/cpuinfo").read_text()
     except OSError:
@@ -246,14 +246,14 @@ def _tokenizer(path: Path) -> HuggingFace:
         tokenizer = Tokenizer.from_str(path.read_text(encoding="utf-8"))
     except Exception:  # the library raises nothing more specific
         raise ModelRejected(f"{path} is missing or damaged; pull the model again") from None
-    tokenizer.encode_special_tokens = True  # the names of special tokens are plain text inside a text
+    tokenizer.encode_special_tokens = True  # special tokens are plain text inside a text
     return HuggingFace(tokenizer, _specials(tokenizer))
 
 
 def _specials(tokenizer: Tokenizer) -> Specials:
     (plain,) = tokenizer.encode("a", add_special_tokens=False).ids[:1] or [-1]
     one, two = tokenizer.encode("a"), tokenizer.encode("a", "a")
-    # The places of the texts among the special tokens, for one text and for two.
+    # The positions of the texts between the special tokens, for one text and for two.
     places = [at for at, special in enumerate(two.special_tokens_mask) if not special]
     own = [at for at, special in enumerate(one.special_tokens_mask) if not special]
     if plain < 0 or len(places) < 2 or two.ids[places[0]] != plain:

@@ -1,5 +1,6 @@
-"""What a model is used for: as an embedder, a reranker or a generator. What runs it is the inference worker of this
-machine, or a server."""
+"""The uses of a model: as an embedder, a reranker or a generator. The inference worker of this machine or a server runs
+it.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ from gnod.models.run.messages import (
 )
 from gnod.models.run.repetition import repetition_start
 
-# This is true of most scripts.
+# This holds for most scripts.
 _CHARACTERS_PER_TOKEN = 3
 
 C = TypeVar("C", bound=ResultChunk)
@@ -49,7 +50,8 @@ class Runner(Protocol):
     """The inference worker of this machine, or a server that an endpoint names."""
 
     async def embed(self, model: ModelSpec, texts: Sequence[str], *, interactive: bool) -> NDArray[np.float32]:
-        """Return the texts' vectors, rows of length 1. `interactive`: a request waits for them. Raises GnoError."""
+        """Return the vectors of the texts, as rows of length 1. `interactive`: a user waits for them. Raises
+        GnoError."""
 
     async def run(self, work: StreamedWork, on_chunk: Callable[[ResultChunk], None] = ...) -> object:
         """Do `work`; `on_chunk` receives each chunk of the result. Cancelling the task stops the work. Raises GnoError,
@@ -57,7 +59,7 @@ class Runner(Protocol):
 
 
 class InstalledModel:
-    """`inference`: the worker of this machine, or the server that the address names. `threads`: processor threads for
+    """`inference`: the worker of this machine, or the server at the model's address. `threads`: processor threads for
     one step. The file need not exist before `spec` is called."""
 
     pull_command = "gnoctl models pull"
@@ -82,11 +84,11 @@ class InstalledModel:
         return ModelSpec(path=str(installed.path), window=window, gpu=self._gpu, threads=self._threads)
 
     def _window(self, installed: Installed) -> int | None:
-        """Return how many tokens the model takes at once; None: what its file says."""
+        """Return the maximum number of tokens at once; None: what the model's file says."""
         return installed.profile.window if installed.profile else None
 
     async def _chunks(self, kind: type[C], work: StreamedWork, limit_s: float | None) -> list[C]:
-        """Return the chunks of the result that came within the limit."""
+        """Return the chunks of the result that arrived within the limit."""
         found: list[C] = []
 
         def on_chunk(chunk: ResultChunk) -> None:
@@ -100,8 +102,8 @@ class InstalledModel:
 
 
 class PieceVector(NamedTuple):
-    """A part of a chunk, `text[start:end]`, with its vector of length 1. `line` and `last_line` count from the chunk's
-    first line, which is 0."""
+    """A part of a chunk, `text[start:end]`, with its vector of length 1. `line` and `last_line` count from 0 at the
+    chunk's first line."""
 
     vector: NDArray[np.float32]
     start: int
@@ -115,7 +117,7 @@ class Embedder(InstalledModel):
 
     @property
     def profile(self) -> Profile:
-        """Return what the installed model's repository states, or what the model's name tells."""
+        """Return the profile that the installed model's repository states, or that its name implies."""
         installed = self._files.find(self.uri)
         return (installed and installed.profile) or profile_of(self.uri)
 
@@ -130,8 +132,8 @@ class Embedder(InstalledModel):
     async def texts(
         self, queries: Sequence[str], passages: Sequence[str] = (), *, waits: bool = True
     ) -> NDArray[np.float32]:
-        """Return the vectors, of length 1, of queries and, below them, of passages that could answer. Unless no request
-        `waits` for them, they go ahead of documents.
+        """Return the vectors, of length 1, of queries and, below them, of possible answers. If `waits`, a user waits
+        for them, so they precede documents.
 
         Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
@@ -141,19 +143,19 @@ class Embedder(InstalledModel):
         return await self._inference.embed(self.spec(), prompts, interactive=waits)
 
     async def sentences(self, sentences: Sequence[EmbeddingText]) -> NDArray[np.float32]:
-        """Return a vector of each short text, with its title and headings; a request waits for them. Raises what
-        `texts` raises."""
+        """Return a vector for each short text, with its title and headings; a user waits for them. Raises what `texts`
+        raises."""
         prompts = [apply_document_template(self.profile, sentence) for sentence in sentences]
         return await self._inference.embed(self.spec(), prompts, interactive=True)
 
     async def passages(self, texts: Sequence[str], *, waits: bool) -> list[list[NDArray[np.float32]]]:
-        """Return the vectors of the pieces of each text. The texts have no title. `waits`: whether a request waits for
-        them. Raises what `texts` raises."""
+        """Return the vectors of the pieces of each text. The texts have no title. `waits`: a user waits for them.
+        Raises what `texts` raises."""
         found = await self.documents([EmbeddingText("", "", text) for text in texts], waits=waits)
         return [[piece.vector for piece in of_text] for of_text in found]
 
     async def documents(self, chunks: Sequence[EmbeddingText], *, waits: bool = False) -> list[list[PieceVector]]:
-        """Return the pieces of chunks, in their order. `waits`, and what it raises: as in `texts`."""
+        """Return the pieces of each chunk. `waits` and the errors are the same as for `texts`."""
         profile = self.profile
         spans = [cut(chunk.text, profile.piece) for chunk in chunks]
         prompts = [
@@ -179,7 +181,7 @@ def _piece(vector: NDArray[np.float32], text: str, start: int, end: int) -> Piec
 
 
 class Speed(NamedTuple):
-    """`window_characters`: of query and document together, a cautious estimate; the engine cuts what is longer at its
+    """`window_characters`: a cautious estimate for query and document together. The engine cuts what is longer at its
     end."""
 
     window_characters: int
@@ -187,8 +189,8 @@ class Speed(NamedTuple):
 
 
 class RerankScores(NamedTuple):
-    """`values`: in [0, 1], of the first documents; of all, unless the time was up. `tokens`: read for them. `took_s`:
-    without the loading."""
+    """`values`: in [0, 1]. If time ran out, only the first documents have one. `tokens`: read for them. `took_s`:
+    without loading."""
 
     values: list[float]
     tokens: int
@@ -199,35 +201,35 @@ class Reranker(InstalledModel):
     pull_command = "gnoctl models pull rerank"
 
     async def measure(self, *, limit_s: float) -> Speed | None:
-        """Return how much the model reads, and how fast on this machine. None: it did not load within the limit; it is
-        loaded to the end. Raises what `score` raises."""
+        """Return how much the model reads, and how fast on this machine; None if it did not load within the limit (it
+        then still finishes loading). Raises what `score` raises."""
         found = await self._chunks(RoomMeasured, Measure(model=self.spec()), limit_s)
         if not found:
             return None
         return Speed(found[0].room * _CHARACTERS_PER_TOKEN, found[0].characters_per_s)
 
     async def score(self, query: str, documents: Sequence[str], *, limit_s: float | None = None) -> RerankScores:
-        """Score documents one after the other; at the limit, return the scores so far.
+        """Score documents in order; at the limit, return the scores so far.
 
-        The limit counts from the call. A model that is still loading then is loaded to the end, for the next call.
-        Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
+        The limit counts from the call. A model that is still loading then finishes loading for the next call. Raises
+        ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed, ShuttingDown.
         """
         work = Rank(model=self.spec(), query=query, documents=list(documents))
         scored = await self._chunks(DocumentScored, work, limit_s)
         last = scored[-1] if scored else None
-        return RerankScores([each.score for each in scored], last.tokens if last else 0, last.took_s if last else 0.0)
+        return RerankScores([chunk.score for chunk in scored], last.tokens if last else 0, last.took_s if last else 0.0)
 
 
 class Message(NamedTuple):
-    """The content is text: nothing in it counts as the model's markup."""
+    """The content is plain text. No part of it counts as the model's markup."""
 
     role: Literal["system", "user", "assistant"]
     content: str
 
 
 class GeneratedText(NamedTuple):
-    """`finish`: the model ended, `max_tokens` or its window was full, the time was up, or the text only repeated
-    itself; the repeated end is then cut off. `prompt_tokens`: read until then. `took_s`: without the loading."""
+    """`finish`: the model ended, `max_tokens` or its window was full, time ran out, or the text only repeated itself.
+    The repeated end is then cut off. `prompt_tokens`: tokens read so far. `took_s`: without loading."""
 
     text: str
     finish: Literal["stop", "length", "time", "repetition"]
@@ -237,11 +239,11 @@ class GeneratedText(NamedTuple):
 
 
 class Generator(InstalledModel):
-    # The tokens of prompt and answer together. Models that were trained on fewer refuse a longer prompt.
+    # The tokens of prompt and answer together. Models trained on fewer refuse a longer prompt.
     context_tokens = GENERATION_WINDOW
 
     def parameters(self) -> int | None:
-        """Return how many parameters the model has, by its file; None for a model of a server. May read the disk.
+        """Return the number of parameters stated by the model's file; None for a server's model. May read the disk.
         Raises ModelNotPulled, ModelCorrupt."""
         return None if endpoint_of(self.uri) else gguf_header.parameters(Path(self.spec().path))
 
@@ -257,11 +259,11 @@ class Generator(InstalledModel):
         may_repeat: bool = True,
     ) -> GeneratedText:
         """Return the assistant's next message; at the limit, its text so far. `on_text` receives each part as it comes.
-        `grammar`: GBNF, from `root`. After `yields_after_s`, requests that somebody waits for go first. Unless
-        it `may_repeat`, text that repeats itself ends the generation. Cancelling the task stops the model.
+        `grammar`: GBNF, from `root`. After `yields_after_s`, requests of waiting users go first. Unless it
+        `may_repeat`, text that repeats itself ends the generation. Cancelling the task stops the model.
 
-        The limit counts from the call. A model that is still loading then is loaded to the end, for the next call.
-        Raises ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed (also for a prompt that is too long),
+        The limit counts from the call. A model that is still loading then finishes loading for the next call. Raises
+        ModelNotPulled, ModelCorrupt, ModelRejected, InferenceFailed (including for a prompt that is too long),
         ShuttingDown, and what `on_text` raises.
         """
         chunks: list[TextGenerated] = []

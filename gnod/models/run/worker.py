@@ -1,7 +1,7 @@
 """The inference worker, `python -m gnod.models.run.worker`: keeps models loaded and computes with them.
 
-A child process, so that a crash inside llama.cpp or ONNX Runtime does not end the daemon, and so that its memory is
-really freed when it ends.
+It is a child process, so that a crash inside llama.cpp or ONNX Runtime does not end the daemon, and so that the system
+gets all its memory back when it ends.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ if TYPE_CHECKING:
     Engine = TextEmbedder | PairRanker | GenerationEngine
 
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
-# A search goes on in the daemon when it has the query's vector, and the next keystroke may follow.
+# When the daemon has the vector of a query, the search continues there, and the next keystroke may follow.
 _QUIET_S = 0.3
-# While searches follow one another without end, background work still gets a tenth of the time.
+# During an unbroken series of searches, background work still gets a tenth of the time.
 _LONGEST_REST = 9
 _CHECK_S = 0.005
 
@@ -65,7 +65,7 @@ _REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Request)
 
 
 def main(arguments: list[str]) -> int:
-    """Serve the socket `FD` as long as `PARENT` lives; unload a model that was not used for `IDLE_S`."""
+    """Serve the socket `FD` as long as `PARENT` lives; unload models that were not used for `IDLE_S`."""
     descriptor, idle_s, parent = int(arguments[0]), float(arguments[1]), int(arguments[2])
     with socket.socket(fileno=descriptor) as channel:
         set_up_child(parent)
@@ -77,7 +77,8 @@ def main(arguments: list[str]) -> int:
 
 def _confine() -> list[str]:
     """Give up all rights that computing does not need. The driver of a graphics card needs devices and a cache of
-    compiled programs. It may start a program to load its module, but has done so when llama.cpp knows of a card."""
+    compiled programs. It may also start a program to load its module, but it has done so by the time llama.cpp reports
+    a card."""
     if sys.platform != "linux":
         return []
     if _has_graphics_card():
@@ -86,8 +87,8 @@ def _confine() -> list[str]:
 
 
 class Worker:
-    """Does each kind of work on a thread of its own, so that the vector of a query waits neither for documents nor for
-    an answer that takes 30 seconds."""
+    """Runs each kind of work on its own thread, so that the vector of a query waits neither for documents nor for an
+    answer that takes 30 seconds."""
 
     def __init__(self, channel: socket.socket, idle_s: float) -> None:
         self._channel = channel
@@ -110,7 +111,7 @@ class Worker:
             os._exit(0)
 
     def _put(self, request: Work) -> None:
-        """Give a request to the thread of its kind, which the first one starts."""
+        """Pass a request to the thread of its kind, which the first request starts."""
         self._stops[request.id] = Stop()
         kind = _kind(request)
         if kind not in self._queues:
@@ -126,7 +127,7 @@ class Worker:
                     self._process(request)
                 del self._stops[request.id]
         except BaseException:
-            # Exit, so that the daemon starts another worker; without this thread, requests would wait for ever.
+            # Exit, so that the daemon starts another worker. Without this thread, requests would wait forever.
             os._exit(1)
 
     def _process(self, request: Work) -> None:
@@ -192,8 +193,8 @@ class Worker:
 
 
 class GivingWay:
-    """Work that nobody waits for gives way to searches: to those that are computed, and to those that may come soon.
-    Several threads may use it."""
+    """Delays background work while searches are being computed, and while more may come soon. Several threads may use
+    it."""
 
     def __init__(self) -> None:
         self._searches: set[int] = set()
@@ -201,7 +202,7 @@ class GivingWay:
 
     @contextmanager
     def searching(self, request_id: int) -> Iterator[None]:
-        """Note that somebody waits for what the block does."""
+        """Note that a user waits for what the block does."""
         self._searches.add(request_id)
         try:
             yield
@@ -210,13 +211,13 @@ class GivingWay:
             self._searches.remove(request_id)
 
     def rest(self, worked_s: float) -> None:
-        """Return when nobody searches, at the latest after a multiple of the time that the last piece of work took."""
+        """Return when no search runs, at the latest after a multiple of the time that the last piece of work took."""
         until = time.monotonic() + _LONGEST_REST * worked_s
         while (now := time.monotonic()) < until and (self._searches or now < self._quiet_until):
             time.sleep(_CHECK_S)
 
     def wait(self, stop: Callable[[], bool]) -> None:
-        """Return when nobody waits for work any more, or `stop` says so."""
+        """Return when no interactive work is left, or when `stop` returns True."""
         while self._searches and not stop():
             time.sleep(_CHECK_S)
 
@@ -225,7 +226,7 @@ E = TypeVar("E", bound="Engine")
 
 
 class _LoadedModel:
-    """`users`: requests that use it or wait for its loading."""
+    """`users`: requests that use the model or wait for it to load."""
 
     def __init__(self) -> None:
         self.loading = threading.Lock()
@@ -235,8 +236,8 @@ class _LoadedModel:
 
 
 class LoadedModels:
-    """The models in memory: loaded on demand, unloaded when they have not been used for long. Several threads may use
-    it. Loading one model never delays the use of another."""
+    """The models in memory. They are loaded on demand and unloaded after a long time without use. Several threads may
+    use it. Loading one model never delays the use of another."""
 
     def __init__(self, idle_s: float, report: Callable[[Loaded | Unloaded], None]) -> None:
         self._idle_s = idle_s
@@ -246,7 +247,7 @@ class LoadedModels:
 
     @contextmanager
     def use(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Iterator[E]:
-        """Yield the model, loaded if necessary, and keep it as long as the block lasts. Raises what `load` raises."""
+        """Yield the model, loaded if necessary, and keep it until the block ends. Raises what `load` raises."""
         key = (load, spec)
         with self._lock:
             model = self._models.setdefault(key, _LoadedModel())
@@ -270,7 +271,7 @@ class LoadedModels:
             return model.engine
 
     def _load(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
-        """Load a model, if necessary in the place of those that nobody uses now."""
+        """Load a model. If memory is short, replace the models that are unused now."""
         try:
             return load(spec)
         except (NotEnoughMemory, MemoryError):
@@ -279,7 +280,7 @@ class LoadedModels:
         return load(spec)
 
     def _close_unused(self, idle_s: float) -> bool:
-        """Close models without recent use, as a rule those of an older configuration; tell whether there were any."""
+        """Close models without recent use, usually those of an older configuration; return whether there were any."""
         limit = time.monotonic() - idle_s
         with self._lock:
             old = [key for key, model in self._models.items() if not model.users and model.last_used <= limit]
@@ -291,7 +292,7 @@ class LoadedModels:
         return bool(unused)
 
 
-# The imports take 0.1 s each, and most workers need one of them.
+# Import these late: the imports take 0.1 s each, and most workers need only one of them.
 def _embedding(spec: ModelSpec) -> TextEmbedder:
     if spec.path.endswith(ONNX):
         from gnod.models.run.onnx import OnnxEmbedding
@@ -321,7 +322,7 @@ def _generation(spec: ModelSpec) -> GenerationEngine:
 
 
 def _load(make: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
-    """Load a model into a graphics card; into the computer's memory if that is full, or there is none."""
+    """Load a model into a graphics card, or into the computer's memory if the card is full or missing."""
     if spec.gpu and not spec.path.endswith(ONNX) and _has_graphics_card():
         with contextlib.suppress(MemoryError):
             return make(spec)

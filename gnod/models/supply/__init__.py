@@ -1,4 +1,4 @@
-"""Getting a model: which ones there are, which one fits the machine, its download, and the files of an encoder.
+"""Gets models: the catalogue, the choice for a machine, the download, and the files of an encoder.
 
-Computes with no model.
+This package does not run models.
 """

@@ -1,6 +1,6 @@
-"""What is known of the presets' models before they are on this machine: licence, languages, sizes, speed, hashes. Pure.
+"""Facts about the presets' models before they are on this machine: licence, languages, sizes, speed, hashes. Pure.
 
-Sources: the models' cards and the figures of their authors, except for what we have run. docs/models.md has the table.
+Sources: the model cards and the authors' figures, or our own runs where there were any. docs/models.md has the table.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from gnod.presets import PRESETS, ModelRole
 
 
 class KnownModel(NamedTuple):
-    """`bytes` of the download and `memory` of the loaded weights, both about. `languages`: of an embedding model, by
-    ISO 639-1 code. `dimensions`: of its vectors. `per_core`, `on_card`: tokens per second that a core of a common
-    processor reads, and a common graphics card; 0 for generators. `has_run`: with its real weights, in gnod's tests.
-    `revision`: the commit at the hub. `sha256`: of the wheel, of the file at the hub, or of `path` in a repository."""
+    """`bytes` of the download and `memory` of the loaded weights are approximate. `languages`: of an embedding model,
+    by ISO 639-1 code. `dimensions`: of its vectors. `per_core`, `on_card`: tokens per second that a core of a common
+    processor or a common graphics card reads; 0 for generators. `has_run`: gnod's tests ran its real weights.
+    `revision`: the commit at the hub. `sha256`: of the wheel, of the hub's file, or of `path` in a repository."""
 
     licence: str
     bytes: int
@@ -37,7 +37,8 @@ def _codes(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# The authors' statements, and for e5-small what was measured. What gnod measures of an installed model counts more.
+# These are the authors' statements; for e5-small they are measured. gnod's measurements of an installed model take
+# precedence.
 _ENGLISH = _codes("en")
 # Measured in 88 languages.
 _E5_SMALL = _codes(
@@ -45,18 +46,18 @@ _E5_SMALL = _codes(
     "lt lv mk ml mn mr ms my nb ne nl nn no or pa pl pt ro ru si sk sl sq sr st sv sw ta te th tl tr uk ur vi xh zh "
     "zu"
 )
-# It was trained for retrieval in these languages. Its encoder has seen more than 200.
+# It was trained for retrieval in these languages. Its encoder saw more than 200.
 _GRANITE_97M = _codes(
     "ar az bg bn ca cs da de el en es et fa fi fr he hi hr hu id is it ja ka kk km ko lt lv mr ms nb nl nn no pl pt "
     "ro ru sk sl sq sr sv sw te th tl tr uk ur uz vi zh"
 )
-# The languages of Qwen3 that have a code of two letters.
+# The languages of Qwen3 that have a two-letter code.
 _QWEN3 = _codes(
     "af ar as az ba be bg bn bs ca cs cy da de el en es et eu fa fi fo fr ga gl gu he hi hr ht hu hy id is it ja jv "
     "ka kk km kn ko lb li lo lt lv mk ml mr ms mt my nb ne nl nn no oc or pa pl pt ro ru sc sd si sk sl sq sr su sv "
     "sw ta te tg th tl tr tt uk ur uz vi yi zh"
 )
-# The languages of the model that bge-m3 was made from.
+# The languages of the base model of bge-m3.
 _XLM_ROBERTA = _codes(
     "af am ar as az be bg bn br bs ca cs cy da de el en eo es et eu fa fi fr fy ga gd gl gu ha he hi hr hu hy id is "
     "it ja jv ka kk km kn ko ku ky la lo lt lv mg mk ml mn mr ms my nb ne nl nn no om or pa pl ps pt ro ru sa sd si "
@@ -125,18 +126,18 @@ MODELS: Mapping[str, KnownModel] = {
     ),
 }  # fmt: skip
 
-# The best first. docs/adr/0030-presets-by-machine.md has the reasons.
+# Best first. docs/adr/0030-presets-by-machine.md has the reasons.
 ORDER = (
     *("quality", "balanced", "slim", "small", "multilingual"),
     *("small-multilingual", "mini-multilingual", "mini"),
 )
 
-# Without a card, the generators of these presets need minutes for an answer.
+# Without a card, the generators of these presets take minutes for an answer.
 NEED_A_CARD = frozenset({"quality", "balanced"})
 # The roles of the models that a search loads.
 SEARCH: tuple[ModelRole, ...] = ("embed", "rerank", "expand")
 
-# The memory of the inference worker besides its models: the interpreter, libraries, and buffers.
+# The memory of the inference worker without its models: the interpreter, libraries and buffers.
 _WORKING_BYTES = 400 * _MB
 
 
@@ -152,12 +153,12 @@ def for_search(preset: str) -> set[str]:
 
 
 def memory_of(preset: str) -> int:
-    """Return the bytes that a search needs with the preset's models loaded."""
+    """Return the bytes that a search needs when the preset's models are loaded."""
     return sum(MODELS[uri].memory for uri in for_search(preset)) + _WORKING_BYTES
 
 
 def pin_of(uri: str) -> Pin:
-    """Return what the first download of a model must be; an empty pin if it is not known."""
+    """Return the requirements for the first download of a model; an empty pin if unknown."""
     known, parsed = MODELS.get(uri), model_uris.parse(uri)
     if known is None:
         return NO_PIN

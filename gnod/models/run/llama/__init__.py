@@ -1,1 +1,1 @@
-"""llama.cpp: loading models and computing with them. Only the inference worker imports this package."""
+"""llama.cpp: loads models and computes with them. Only the inference worker imports this package."""

@@ -1,7 +1,7 @@
-"""A conversation as tokens, in the chat template that the model was trained on.
+"""Turns a conversation into tokens, with the chat template that the model was trained on.
 
-Only the template's own markup becomes special tokens. Messages stay text whatever they contain, so no document can end
-its message and begin another.
+Only the template's own markup becomes special tokens. The content of messages always stays text, so a document cannot
+end its message and start another one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ _CLOSED_THOUGHT = "\n</think>\n\n"
 
 
 class Chat:
-    """The form of a conversation for one model.
+    """The chat format of one model.
 
-    `template`: Jinja, from the model's file. A model without a template gets `role: content`.
+    `template`: Jinja, from the model's file. Without a template, each message becomes `role: content`.
     """
 
     def __init__(self, model: llama_cpp.llama_model_p, template: bytes | None) -> None:
@@ -40,7 +40,7 @@ class Chat:
         marks: dict[str, str] = {}
         prompt = self._apply_template(messages, marks) or self._apply_template(_without_system(messages), marks)
         prompt = prompt or _plain(messages, marks)
-        if prompt.rstrip().endswith(_OPEN_THOUGHT):  # this model always thinks: begin with the answer
+        if prompt.rstrip().endswith(_OPEN_THOUGHT):  # this model always thinks: start with the answer
             prompt = prompt.rstrip() + _CLOSED_THOUGHT
         tokens = self._text.tokens(prompt, marks)
         first = llama_cpp.llama_vocab_bos(self._vocabulary)
@@ -55,7 +55,7 @@ class Chat:
         marked = [{"role": role, "content": _marked(content, marks)} for role, content in messages]
         try:
             prompt = self._template(messages=marked, enable_thinking=False).prompt  # type: ignore[arg-type]
-        except Exception:  # a template is foreign code, and may refuse roles in any way
+        except Exception:  # a template is foreign code and may raise anything
             return None
         # Some templates silently omit roles that they do not support.
         return prompt if all(message["content"] in prompt for message in marked) else None
@@ -63,7 +63,7 @@ class Chat:
     def _compile(self, template: bytes) -> Jinja2ChatFormatter | None:
         first = self._special(llama_cpp.llama_vocab_bos(self._vocabulary))
         last = self._special(llama_cpp.llama_vocab_eos(self._vocabulary))
-        # Import it only for a conversation: it takes longer than all other imports together.
+        # Import jinja2 only for a conversation: it takes longer than all other imports together.
         from jinja2 import TemplateError
         from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 
@@ -90,7 +90,7 @@ def _without_system(messages: Messages) -> list[tuple[str, str]]:
 
 
 def _marked(text: str, marks: dict[str, str]) -> str:
-    """Return a unique placeholder for a text in a template, and note which text it stands for."""
+    """Return a unique placeholder for a text in a template, and record the text in `marks`."""
     mark = f"{secrets.token_hex(8)}-"
     marks[mark] = text
     return mark

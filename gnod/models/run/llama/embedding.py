@@ -1,7 +1,7 @@
-"""One embedding model: text in, vector out.
+"""One embedding model: computes the vectors of texts.
 
-The model is loaded once. Lanes compute with it (docs/adr/0012): one for interactive requests, and one for each core for
-the rest. They never wait for each other.
+The model is loaded once. Lanes compute with it and never wait for each other (docs/adr/0012): one serves interactive
+requests, and one for each core the rest.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.llama.tokenization import tokenization
 from gnod.models.run.messages import ModelSpec
 
-# A context is sized to the work: a model that takes 32,768 tokens at once would need gigabytes for it.
+# A context is sized to the work: with 32,768 tokens at once, a model would need gigabytes.
 MAX_WINDOW = 2048
-# Decoders keep keys and values of every token, and queries are short.
+# Decoders keep the keys and values of every token, and queries are short.
 _INTERACTIVE_TOKENS = 512
 # llama.cpp reserves 4 bytes for each word of the vocabulary and each token of an encoder's step, in every lane. All
-# lanes together get a gigabyte, half of it at once (`release_logits`).
+# lanes together may use a gigabyte, half of it at once (`release_logits`).
 _MAX_LOGITS = 1 << 28
 
 
@@ -56,7 +56,7 @@ class EmbeddingEngine(TextEmbedder):
     def _vectors(self, parts: Sequence[Sequence[int]], rest: Rest | None) -> Matrix:
         lanes = self._background if rest else self._interactive_lanes(parts)
         steps: SimpleQueue[list[int]] = SimpleQueue()
-        # Put similar lengths together: the attention of a step costs the square of its longest part.
+        # Batch parts of similar length: the attention of a step costs the square of its longest part.
         longest_first = sorted(range(len(parts)), key=lambda number: -len(parts[number]))
         lengths = [len(part) for part in parts]
         for numbers in packed(longest_first, lengths.__getitem__, limit=STEP_TOKENS, most=MAX_PARTS):
@@ -75,7 +75,7 @@ class EmbeddingEngine(TextEmbedder):
                     rest(time.monotonic() - started)
 
         done = [lane.submit(partial(work, lane)) for lane in lanes]
-        wait(done)  # wait for all of them: none may write into an array that is released
+        wait(done)  # wait for all, because they write into an array that is then released
         for future in done:
             future.result()
         return unit(vectors)
@@ -92,8 +92,8 @@ class EmbeddingEngine(TextEmbedder):
             return interactive, [self._lane(step, spec.threads, background=True)]
         on_card = spec.gpu and library.has_graphics_card()
         lanes = 1 if on_card else min(spec.threads, max(1, _MAX_LOGITS // (self._words * step) - 1))
-        each = max(1, spec.threads // lanes)
-        return interactive, [self._lane(step, each, background=True) for _ in range(lanes)]
+        per_lane = max(1, spec.threads // lanes)
+        return interactive, [self._lane(step, per_lane, background=True) for _ in range(lanes)]
 
     @property
     def _words(self) -> int:

@@ -1,4 +1,4 @@
-"""One generative model: a conversation in, the assistant's text out, piece by piece."""
+"""One generative model: takes a conversation and yields the assistant's text in pieces."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ from gnod.models.run.llama.chat import Chat, Messages
 from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.messages import GENERATION_WINDOW, ModelSpec
 
-# The tokens of the prompt in one step. Larger steps are not faster on a processor. The result of a step depends a
-# little on its length, so only whole steps are kept for the next request: an answer never depends on earlier requests.
+# The number of prompt tokens in a step. Larger steps are not faster on a processor. The result of a step depends
+# slightly on its length, so only whole steps are kept for the next request: an answer never depends on earlier
+# requests.
 _STEP_TOKENS = 64
 _THINK, _END_THINK = "<think>", "</think>"
 _CANDIDATE = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
@@ -36,8 +37,8 @@ class GeneratedPiece(NamedTuple):
 
 
 class GenerationEngine:
-    """Only one thread may use it. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if it cannot
-    generate."""
+    """Use it from one thread only. Raises ModelCorrupt if the file cannot be loaded, and ModelRejected if the model
+    cannot generate."""
 
     def __init__(self, spec: ModelSpec) -> None:
         self._model = library.load(spec)
@@ -65,7 +66,7 @@ class GenerationEngine:
         except BaseException:
             self.close()
             raise
-        # The prompt's tokens in the context's memory. Requests begin alike, and the common part is not read twice.
+        # The prompt's tokens in the context's memory. Many requests have the same beginning, which is not read twice.
         self._cached: list[int] = []
         self._stop = Stop()
 
@@ -92,7 +93,7 @@ class GenerationEngine:
                 yield from self._write(sampler, len(prompt), max_tokens, VisibleText(may_think=grammar is None))
 
     def _read(self, prompt: list[int]) -> Iterator[GeneratedPiece]:
-        # The last token is always read, because its output is needed.
+        # Always read the last token, because its output is needed.
         shared = _shared_length(self._cached, prompt[:-1])
         self._forget_after(shared - shared % _STEP_TOKENS)
         for at in range(len(self._cached), len(prompt), _STEP_TOKENS):
@@ -118,7 +119,7 @@ class GenerationEngine:
         yield GeneratedPiece(visible.rest(), "stop", prompt_tokens, count)
 
     def _step(self, tokens: list[int]) -> bool:
-        """Compute with the next tokens; False when it was stopped. Raises InferenceFailed."""
+        """Process the next tokens; False if stopped. Raises InferenceFailed."""
         if self._stop():
             return False
         array = (llama_cpp.llama_token * len(tokens))(*tokens)
@@ -130,7 +131,7 @@ class GenerationEngine:
         return True
 
     def _forget_after(self, length: int) -> None:
-        """Shorten the context's memory, which also holds the last reply and the remains of a stopped step."""
+        """Truncate the context's memory, which also holds the last reply and the rest of a stopped step."""
         memory = llama_cpp.llama_get_memory(self._context)
         if not llama_cpp.llama_memory_seq_rm(memory, 0, length, -1):
             llama_cpp.llama_memory_clear(memory, True)  # a recurrent model cannot go back
@@ -151,7 +152,7 @@ class GenerationEngine:
 
 
 class Sampler:
-    """Chooses the next token of one request: the one that the model rates highest, of those that a grammar permits.
+    """Chooses the next token of one request: of the tokens that the grammar permits, the one with the highest logit.
     Raises InferenceFailed for an invalid grammar."""
 
     def __init__(self, vocabulary: llama_cpp.llama_vocab_p, grammar: str | None) -> None:
@@ -180,7 +181,7 @@ class Sampler:
         return token
 
     def _permitted(self, tokens: NDArray[np.int64], logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the tokens' logits: -inf for those that the grammar forbids."""
+        """Return the logits of the tokens, with -inf for tokens that the grammar forbids."""
         candidates = np.zeros(len(tokens), _CANDIDATE)
         candidates["id"], candidates["logit"] = tokens, logits[tokens]
         array = llama_cpp.llama_token_data_array(
@@ -194,8 +195,8 @@ class Sampler:
 
 
 class VisibleText:
-    """The text to show, from the bytes of the tokens: whole characters, and with `may_think` nothing that stands
-    between `<think>` and `</think>` at the beginning."""
+    """The visible text, from the bytes of the tokens: whole characters only. With `may_think`, it omits a `<think>`
+    block at the beginning."""
 
     def __init__(self, *, may_think: bool) -> None:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
@@ -203,7 +204,7 @@ class VisibleText:
         self._held_back = ""
 
     def add(self, piece: bytes) -> str:
-        """Return the text that can be shown after these bytes.
+        """Return the text that these bytes make visible.
 
         >>> visible = VisibleText(may_think=True)
         >>> [visible.add(piece) for piece in (b"<thi", b"nk>Hm.</think>", b" Caf", b"\\xc3", b"\\xa9")]
@@ -224,7 +225,7 @@ class VisibleText:
         return self._release()
 
     def rest(self) -> str:
-        """Return what was held back, at the end, without an incomplete character or thought."""
+        """Return the text held back so far, without an incomplete character or thought. Call it at the end."""
         return "" if self._held_back.lstrip().startswith(_THINK) else self._release()
 
     def _release(self) -> str:

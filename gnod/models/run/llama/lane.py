@@ -1,4 +1,4 @@
-"""One llama.cpp context for whole texts, with its thread: only one thread may use a context."""
+"""One llama.cpp context for whole texts. It has its own thread, because only one thread may use a context."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from gnod.models.run.llama.library import llama_cpp
 
 T = TypeVar("T")
 
-# The tokens in one step of the model. Larger steps are not faster.
+# The number of tokens in a step of the model. Larger steps are not faster.
 STEP_TOKENS = 256
-# The sequences in one step.
+# The maximum number of sequences in a step.
 MAX_PARTS = 64
 
 _Numbers = ctypes.POINTER(ctypes.c_int32)
 
 
 class Stopped(Exception):
-    """A step was stopped."""
+    """The step was stopped."""
 
 
 class Lane:
     """Runs steps of at most `tokens` tokens. `background`: at lower priority for the processor and the disk. `ranks`:
-    the output of a part is the number of the model's head, not a vector. Raises ModelRejected."""
+    the output of a part is one number from the model's head, not a vector. Raises ModelRejected."""
 
     def __init__(
         self,
@@ -45,8 +45,8 @@ class Lane:
         ranks: bool = False,
     ) -> None:
         self.tokens = tokens
-        # llama.cpp applies the language model's head to every token that has an output, and keeps the result: for long
-        # texts that is a gigabyte, and a third of the time. These models need the output of the last token alone.
+        # llama.cpp applies the language model's head to every token with an output, and keeps the result: a gigabyte
+        # for long texts, and a third of the time. These models need only the output of the last token.
         self._needs_last_only = not ranks and library.pools_last(model)
         # llama-cpp-python reads as many numbers as a vector has, even if a head returns only one.
         self._dimensions = 1 if ranks else llama_cpp.llama_model_n_embd(model)
@@ -61,7 +61,7 @@ class Lane:
             n_seq_max=MAX_PARTS,
             embeddings=True,
             kv_unified=True,  # otherwise each of the MAX_PARTS has only its share
-            # Files do not always say that a model has a head.
+            # Not every file states that its model has a head.
             **({"pooling_type": llama_cpp.LLAMA_POOLING_TYPE_RANK} if ranks else {}),
         )
         if not ranks and llama_cpp.llama_pooling_type(self._context) == llama_cpp.LLAMA_POOLING_TYPE_RANK:
@@ -70,7 +70,7 @@ class Lane:
                 "the model is a reranker, which scores pairs and returns no vectors: use it as `rerank`"
             )
         self._batch = _LlamaBatch(tokens)
-        self._stop: Stop | None = None  # keep it, because llama.cpp reads it
+        self._stop: Stop | None = None  # keep a reference, because llama.cpp reads it
         self._thread = ThreadPoolExecutor(
             1, thread_name_prefix="lane", initializer=lower_thread if background else None
         )
@@ -87,7 +87,7 @@ class Lane:
         llama_cpp.llama_free(self._context)
 
     def run(self, parts: Sequence[Sequence[int]], stop: Stop | None = None) -> Matrix:
-        """Return the output of each part: a vector, or one number. Runs on the lane's thread only. Raises
+        """Return the output of each part: a vector, or one number. Call it only on the lane's thread. Raises
         InferenceFailed, and Stopped if `stop` was set, even in the middle of the step."""
         if stop:
             if stop():
@@ -125,7 +125,7 @@ class Lane:
 
 
 class _LlamaBatch:
-    """llama.cpp's batch over arrays that NumPy fills at once."""
+    """llama.cpp's batch, backed by arrays that NumPy fills in one operation."""
 
     def __init__(self, tokens: int) -> None:
         self._token, self._position, self._sequence = (np.zeros(tokens, np.int32) for _ in range(3))
@@ -145,8 +145,8 @@ class _LlamaBatch:
     def holding(
         self, parts: Sequence[Sequence[int]], *, starts: Sequence[int] = (), outputs: bool = True
     ) -> llama_cpp.llama_batch:
-        """Return the batch with these sequences in it. `starts`: how many tokens of each were computed before.
-        `outputs`: whether the tokens have any."""
+        """Return the batch with these sequences. `starts`: how many tokens of each sequence were computed before.
+        `outputs`: whether the tokens have outputs."""
         at = 0
         for number, tokens in enumerate(parts):
             end = at + len(tokens)

@@ -1,8 +1,9 @@
-"""llama.cpp's C interface: set up once, quiet, with its backends. What every kind of model needs is here.
+"""llama.cpp's C interface: sets it up once, with its backends and without its output. All kinds of model need this
+module.
 
 The high-level class reads past its buffers with some poolings, and computes the texts of a batch one by one. So this
-imports the module `llama_cpp` of the package of the same name alone: the package would import its Python classes, which
-no worker needs: 80 ms of each start, jinja2 and all.
+imports only the submodule `llama_cpp` of the package of the same name. The package itself would also import its Python
+classes and jinja2, which no worker needs: 80 ms at each start.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if not extras.is_installed("llama_cpp"):
 
 @contextlib.contextmanager
 def _package_not_run(name: str) -> Iterator[None]:
-    """Let submodules find their package without running it. A later import of the package itself runs it."""
+    """Let submodules find their package without running it. A later import of the package itself still runs it."""
     spec = importlib.util.find_spec(name)
     if name in sys.modules or spec is None:
         yield
@@ -47,38 +48,39 @@ with _package_not_run("llama_cpp"):
 
 __all__ = ["libggml", "llama_cpp"]
 
-# All layers of a model on a graphics card, or about half of them.
+# The number of layers on a graphics card: all layers of a model, or about half of them.
 _LAYERS_ON_CARD = (999, 16)
 ABORTED = 2  # llama.cpp's status of a step that the abort callback ended
 
-# The last lines that llama.cpp would have printed: only they say why a function returned NULL.
+# The last lines that llama.cpp would have printed. Only they say why a function returned NULL.
 _said: deque[bytes] = deque(maxlen=50)
 _NOTE = llama_cpp.llama_log_callback(lambda _level, text, _data: _said.append(text))
 
 
 def catch_log() -> None:
-    """Let llama.cpp print nothing. To be called again after an import of its package, which lets it print."""
+    """Stop llama.cpp from printing. Call it again after an import of its package, which re-enables printing."""
     llama_cpp.llama_log_set(_NOTE, ctypes.c_void_p(0))
 
 
 catch_log()
 llama_cpp.llama_backend_init()
 
-# llama.cpp asks after each of a step's thousand operations whether to abort. A Python function would need the
-# interpreter's lock each time. C's `strlen` does not: it returns 0 for the flag as long as that is empty.
+# A step has a thousand operations. After each, llama.cpp calls this function to learn whether to abort. A Python
+# function would take the interpreter's lock each time. C's `strlen` does not: it returns 0 for the flag as long as that
+# is empty.
 _IS_SET = llama_cpp.ggml_abort_callback(ctypes.cast(ctypes.CDLL(None).strlen, ctypes.c_void_p).value or 0)
 
 
 def watch(stop: Stop, context: llama_cpp.llama_context_p) -> None:
-    """Let the flag end the context's steps. It must live until the context watches another one."""
+    """Let the flag stop the steps of the context. The flag must live until the context watches another one."""
     llama_cpp.llama_set_abort_callback(context, _IS_SET, ctypes.cast(stop.flag, ctypes.c_void_p))
 
 
 def release_logits(
     model: llama_cpp.llama_model_p, context: llama_cpp.llama_context_p, batch: llama_cpp.llama_batch
 ) -> None:
-    """Give the memory of an encoder's logits back to Linux. llama.cpp reserves and clears 4 bytes for each word of the
-    vocabulary and each token of the longest step, half a gigabyte for bge-m3, and never uses them: pages of zeros."""
+    """Return the memory of an encoder's logits to Linux. llama.cpp reserves and clears 4 bytes for each word of the
+    vocabulary and each token of the longest step (half a gigabyte for bge-m3), but never uses these zero pages."""
     if sys.platform != "linux":
         return
     stop = Stop()
@@ -96,14 +98,14 @@ def release_logits(
 
 
 def has_graphics_card() -> bool:
-    """Tell whether this llama.cpp was built for graphics cards. Loads their drivers."""
+    """Return whether this llama.cpp was built for graphics cards. Loads their drivers."""
     return bool(llama_cpp.llama_supports_gpu_offload())
 
 
 def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
-    """Return the model, to be freed with `llama_model_free`. Raises ModelCorrupt, ModelRejected, MemoryError."""
+    """Return the model. Free it with `llama_model_free`. Raises ModelCorrupt, ModelRejected, MemoryError."""
     settings = llama_cpp.llama_model_default_params()
-    # On a processor, llama.cpp keeps most weights in another order. Mapped, the file would be in memory beside them.
+    # On a processor, llama.cpp keeps most weights in another order. A mapped file would occupy memory in addition.
     settings.load_mode = llama_cpp.LLAMA_LOAD_MODE_AUTO if spec.gpu else llama_cpp.LLAMA_LOAD_MODE_NONE
     _said.clear()
     for settings.n_gpu_layers in _LAYERS_ON_CARD if spec.gpu and has_graphics_card() else (0,):
@@ -117,7 +119,7 @@ def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
             raise ModelRejected(f"{spec.path} has the architecture {name}, which llama.cpp does not know")
         raise ModelCorrupt(f"llama.cpp cannot load {spec.path}: it is damaged, or newer than llama.cpp")
     if llama_cpp.llama_vocab_type(llama_cpp.llama_model_get_vocab(model)) == llama_cpp.LLAMA_VOCAB_TYPE_NONE:
-        llama_cpp.llama_model_free(model)  # it would abort when asked for its tokens
+        llama_cpp.llama_model_free(model)  # it would abort on a request for its tokens
         raise ModelRejected(f"{spec.path} has no vocabulary: choose another file of the model")
     return model
 
@@ -125,8 +127,8 @@ def load(spec: ModelSpec) -> llama_cpp.llama_model_p:
 def new_context(
     model: llama_cpp.llama_model_p, purpose: str, *, threads: int, **settings: int
 ) -> llama_cpp.llama_context_p:
-    """Return a context with these fields of `llama_context_params`, to be freed with `llama_free`. Raises
-    ModelRejected, MemoryError."""
+    """Return a context with these fields of `llama_context_params`. Free it with `llama_free`. Raises ModelRejected,
+    MemoryError."""
     params = llama_cpp.llama_context_default_params()
     params.n_threads = params.n_threads_batch = threads
     params.flash_attn_type = llama_cpp.LLAMA_FLASH_ATTN_TYPE_ENABLED
@@ -142,27 +144,28 @@ def new_context(
 
 
 def _check_memory() -> None:
-    """Raise MemoryError if memory was what the last function lacked."""
+    """Raise MemoryError if the last function failed for lack of memory."""
     said = b"".join(_said)
     if any(sign in said for sign in (b"allocate", b"bad_alloc", b"out of memory", b"memory allocation")):
         raise MemoryError
 
 
 def is_causal(model: llama_cpp.llama_model_p) -> bool:
-    """Tell whether each token sees only those before it. Such a model keeps keys and values, a lot of memory a lane."""
+    """Return whether each token sees only the tokens before it. Such a model keeps keys and values: much memory for
+    each lane."""
     architecture = metadata(model, "general.architecture")
     return metadata(model, f"{architecture}.attention.causal") != "false"
 
 
 def pools_last(model: llama_cpp.llama_model_p) -> bool:
-    """Tell whether the vector of a text is that of its last token, which has seen all others."""
+    """Return whether the vector of a text is the vector of its last token, which has seen all others."""
     architecture = metadata(model, "general.architecture")
     pooling = metadata(model, f"{architecture}.pooling_type")
     return is_causal(model) and pooling == str(llama_cpp.LLAMA_POOLING_TYPE_LAST)
 
 
 def metadata(model: llama_cpp.llama_model_p, key: str) -> str:
-    """Return a value of the model's file as text; "" where it has none."""
+    """Return a value of the model's file as text; "" if the file does not have it."""
     length = llama_cpp.llama_model_meta_val_str(model, key.encode(), None, 0)
     if length < 0:
         return ""

@@ -1,8 +1,8 @@
-"""Reranking models: a query and a document in, a score out.
+"""Reranking models: score a document for a query.
 
-Three kinds of model can do it: encoders with a classification head, Qwen3-Reranker with a head of two classes, and
-Qwen3-Reranker with the head of its language model, of which only the words "yes" and "no" count. A score does not
-depend on what was read before, and by less than 1e-3 on what is read with it.
+There are three kinds: encoders with a classification head, Qwen3-Reranker with a head of two classes, and
+Qwen3-Reranker with the language model's head, of which only the words "yes" and "no" count. A score does not depend on
+earlier documents. Documents of the same step change it by less than 1e-3.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from gnod.models.run.llama.library import llama_cpp
 from gnod.models.run.llama.tokenization import MarkedText, tokenization
 from gnod.models.run.messages import ModelSpec
 
-# The tokens of query and document together. A context is sized to the work: the maximum of a model would cost
-# gigabytes, and on a processor minutes.
+# The most tokens of query and document together. A context is sized to the work: the model's own maximum would cost
+# gigabytes, and minutes on a processor.
 MAX_WINDOW = 2048
-# llama.cpp reserves 4 bytes for each word of the vocabulary and each token that an encoder reads, until
-# `release_logits`. This allows a gigabyte, so 1,073 tokens for a vocabulary of 250,000.
+# Until `release_logits`, llama.cpp reserves 4 bytes for each word of the vocabulary and each token that an encoder
+# reads. This limit allows a gigabyte: 1,073 tokens for a vocabulary of 250,000.
 _MAX_LOGITS = 1 << 28
 _HEADS = ("cls.weight", "cls.output.weight")
 
@@ -59,7 +59,7 @@ def ranking_engine(spec: ModelSpec) -> PairRanker:
 
 
 class _EncoderRanker(PairRanker):
-    """A cross-encoder, whose head gives one logit. It reads short documents that follow each other in one step. Raises
+    """A cross-encoder whose head returns one logit. It reads several short documents in one step. Raises
     ModelRejected."""
 
     def __init__(self, model: llama_cpp.llama_model_p, spec: ModelSpec) -> None:
@@ -91,8 +91,8 @@ class _EncoderRanker(PairRanker):
 
 
 class _DecoderRanker(PairRanker):
-    """A language model that answers yes or no: one of the head's classes, or a token. It reads one document after the
-    other: what they share stays in memory. Raises ModelRejected."""
+    """A language model that answers yes or no, with a class of its head or a token. It reads one document at a time;
+    their common beginning stays in memory. Raises ModelRejected."""
 
     def __init__(self, model: llama_cpp.llama_model_p, spec: ModelSpec) -> None:
         if library.metadata(model, "general.architecture") != "qwen3":
@@ -118,13 +118,13 @@ class _DecoderRanker(PairRanker):
             n_seq_max=1,
             n_outputs_max=1,
             pooling_type=llama_cpp.LLAMA_POOLING_TYPE_RANK if self._has_head else llama_cpp.LLAMA_POOLING_TYPE_NONE,
-            # Flash attention sums in 16 bits if memory is in 16 bits, which makes the error in a score ten times as
+            # With 16-bit memory, flash attention also sums in 16 bits, which makes the error in a score ten times as
             # large.
             flash_attn_type=llama_cpp.LLAMA_FLASH_ATTN_TYPE_DISABLED,
         )
         self._memory = llama_cpp.llama_get_memory(self._context)
         self._opening: list[int] = []
-        self._stop = Stop()  # keep it, because llama.cpp reads it
+        self._stop = Stop()  # keep a reference, because llama.cpp reads it
         self._one_at_a_time = Lock()
 
     def close(self) -> None:
@@ -142,17 +142,17 @@ class _DecoderRanker(PairRanker):
             yield score, len(opening) + len(rest)
 
     def _score(self, opening: Sequence[int], rest: Sequence[int]) -> float | None:
-        """Return the score of a document; None when it was stopped."""
+        """Return the score of a document; None if stopped."""
         if not self._open(list(opening)) or not self._compute(rest[:-1]):
             return None
-        # While llama.cpp returns embeddings, it computes all logits for what it reads: gigabytes for a document.
+        # While llama.cpp returns embeddings, it computes all logits of its input: gigabytes for a document.
         llama_cpp.llama_set_embeddings(self._context, self._has_head)
         is_read = self._compute(rest[-1:])
         llama_cpp.llama_set_embeddings(self._context, False)
         return self._answer() if is_read else None
 
     def _open(self, opening: list[int]) -> bool:
-        """Leave only the opening in memory, which all documents of a query share; False when it was stopped."""
+        """Keep only the opening in memory, which all documents of a query share; False if stopped."""
         if opening == self._opening:
             llama_cpp.llama_memory_seq_rm(self._memory, 0, len(opening), -1)
             return True
@@ -169,9 +169,8 @@ class _DecoderRanker(PairRanker):
         return all(not self._stop() and self._step(tokens[at : at + self._step_tokens]) for at in steps)
 
     def _step(self, tokens: Sequence[int]) -> bool:
-        """Compute one step, of tokens that follow those in memory; False when it was stopped. Raises
-        InferenceFailed."""
-        # Keep it until the step is done, because the batch only points to it.
+        """Compute one step with tokens that follow the ones in memory; False if stopped. Raises InferenceFailed."""
+        # Keep the array until the step is done, because the batch only points to it.
         numbers = (llama_cpp.llama_token * len(tokens))(*tokens)
         status = llama_cpp.llama_decode(self._context, llama_cpp.llama_batch_get_one(numbers, len(tokens)))
         if status not in (0, library.ABORTED):
@@ -189,7 +188,7 @@ class _DecoderRanker(PairRanker):
 
 
 class TemplatePrompts:
-    """A template with `{query}` and, after it, `{document}`. A text never becomes a special token, and one that is too
+    """A template with `{query}` and, after it, `{document}`. A text never becomes a special token. A text that is too
     long is cut at its end, so that the prompt stays complete."""
 
     def __init__(self, model: llama_cpp.llama_model_p, template: str, *, window: int) -> None:
@@ -197,7 +196,7 @@ class TemplatePrompts:
         if not separator or before.count(_QUERY) != 1 or _QUERY in after or _DOCUMENT in after:
             raise ModelRejected("gnod cannot use the model's prompt for reranking")
         self._text = MarkedText(model)
-        # A space is a part of the tokens of the next word, which is the document's.
+        # A space belongs to the token of the next word, which is the document's first word.
         self._space = " " if before.endswith(" ") else ""
         self._before = before.removesuffix(" ")
         self._closing = self._text.tokens(after, {})
@@ -212,14 +211,14 @@ class TemplatePrompts:
         return [*tokens[: room - len(self._closing)], *self._closing]
 
     def word(self, text: str) -> int:
-        """Return the single token of an answer. Raises ModelRejected."""
+        """Return the token of an answer that is one token long. Raises ModelRejected."""
         tokens = self._text.plain(text)
         if len(tokens) != 1:
             raise ModelRejected(f"the model's vocabulary has no token for the answer {text!r}")
         return tokens[0]
 
     def _shortened(self, query: str) -> str:
-        # Shorten the text, not its tokens: the last tokens depend on the text that follows.
+        # Shorten the text, not its tokens: the last tokens depend on the text after them.
         while (length := len(self._text.plain(query))) > self._most:
             query = query[: len(query) * self._most // length]
         return query
@@ -231,7 +230,7 @@ def _window(model: llama_cpp.llama_model_p, spec: ModelSpec) -> int:
 
 
 def _classes(model: llama_cpp.llama_model_p) -> tuple[int, int]:
-    """Return the numbers of the classes "yes" and "no"."""
+    """Return the indices of the classes "yes" and "no"."""
     count = llama_cpp.llama_model_n_cls_out(model)
     labels = [llama_cpp.llama_model_cls_label(model, number) for number in range(count)]
     if sorted(label or b"" for label in labels) != [b"no", b"yes"]:
@@ -240,5 +239,5 @@ def _classes(model: llama_cpp.llama_model_p) -> tuple[int, int]:
 
 
 def _has_head(spec: ModelSpec) -> bool:
-    """Tell whether the file has the weights of a classification head, which llama.cpp does not report."""
+    """Return whether the file has the weights of a classification head. llama.cpp does not report this."""
     return not read_header(Path(spec.path)).tensors.isdisjoint(_HEADS)

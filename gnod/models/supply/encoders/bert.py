@@ -1,7 +1,7 @@
-"""BERT's encoder as an ONNX graph whose matrices have 8 bits, with ONNX Runtime's fused operators.
+"""Writes BERT's encoder as an ONNX graph with 8-bit matrices and ONNX Runtime's fused operators.
 
-The files that hubs publish are often float32, or int8 only on the disk, and leave the fusing to the runtime, which does
-not recognise every export: this graph is twice as fast as those (docs/adr/0068).
+Published files are often float32, or int8 only on disk. They leave fusing to the runtime, which does not recognise
+every export. This graph is twice as fast (docs/adr/0068).
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from gnod.errors import ModelRejected
 from gnod.models.encoder import Matrix
 from gnod.models.supply.encoders.onnx_file import FLOAT, FUSED, GraphValue, OnnxGraph
 
-# Returns a tensor by Hugging Face's name. Raises ModelCorrupt unless it has the shape.
+# Returns a tensor by Hugging Face's name. Raises ModelCorrupt if its shape differs.
 Read = Callable[[str, tuple[int, ...]], Matrix]
 
 _Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 20)]
 _LAYERS = Annotated[int, msgspec.Meta(ge=1, le=256)]
-# In RoBERTa's family, positions are counted from the padding token on.
+# In RoBERTa's family, position numbers start after the padding token.
 _SHIFTED = ("roberta", "xlm-roberta", "camembert")
 TYPES = ("bert", *_SHIFTED)
 
 
 class Bert(msgspec.Struct, frozen=True):
-    """What `config.json` says."""
+    """The settings in `config.json`."""
 
     model_type: str
     hidden_size: _Size
@@ -50,7 +50,7 @@ class Bert(msgspec.Struct, frozen=True):
 
     @property
     def positions(self) -> int:
-        """Return how many tokens the model reads at once."""
+        """Return the maximum number of tokens at once."""
         return self.max_position_embeddings - self.first_position
 
     def check(self) -> None:
@@ -101,7 +101,7 @@ class _Encoder:
         return graph.node("LayerNormalization", total, scale, shift, out="embedded", epsilon=config.layer_norm_eps)
 
     def _position(self) -> str:
-        """Return the vectors of the positions of as many tokens as there are."""
+        """Return the position vectors for the number of tokens."""
         graph, config = self._graph, self._config
         positions = self._read(
             "embeddings.position_embeddings.weight", (config.max_position_embeddings, config.hidden_size)
@@ -139,15 +139,15 @@ class _Encoder:
         return self._add(product, hidden, f"{layer}.output", wide)
 
     def _product(self, hidden: str, name: str, rows: int, columns: int) -> str:
-        """Multiply with a matrix, in 8 bits."""
+        """Multiply by a matrix, in 8 bits."""
         numbers, scales = quantised(self._read(f"{name}.weight", (rows, columns)))
         matrix = self._graph.constant(name, np.ascontiguousarray(numbers.T))
         scale = self._graph.constant(f"{name}.scale", scales)
         return self._graph.node("DynamicQuantizeMatMul", hidden, matrix, scale, out=f"{name}.product", domain=FUSED)
 
     def _even_product(self, hidden: str, name: str, rows: int, columns: int) -> str:
-        """Do as `_product`, with the values of each token scaled to the same maximum. All tokens of a text are rounded
-        in the same steps: a few with large values would make them coarse for the others."""
+        """Multiply as `_product`, but first scale the values of each token to the same maximum. All tokens of a text
+        share the rounding steps, which a few tokens with large values would make coarse for the others."""
         graph = self._graph
         size = graph.node("Abs", hidden, out=f"{name}.size")
         largest = graph.node(
@@ -157,7 +157,7 @@ class _Encoder:
         return graph.node("Mul", self._product(even, name, rows, columns), largest, out=f"{name}.uneven")
 
     def _add(self, product: str, hidden: str, name: str, rows: int) -> str:
-        """Add the product to what was there before, and normalise."""
+        """Add the product to the layer's input, and normalise."""
         norm = self._norm(f"{name}.LayerNorm", f"{name}.norm")
         shift = self._vector(f"{name}.dense.bias", rows)
         inputs = (product, hidden, *norm, shift)
@@ -174,6 +174,6 @@ class _Encoder:
 
 
 def quantised(rows: Matrix) -> tuple[NDArray[np.int8], Matrix]:
-    """Return rows in 8 bits, and the scale of each row."""
+    """Return the rows in 8 bits, and the scale of each row."""
     scales = np.maximum(np.abs(rows).max(axis=1), 1e-12) / 127
     return np.rint(rows / scales[:, None]).astype(np.int8), scales.astype(np.float32)

@@ -1,4 +1,4 @@
-"""What the small files of a repository say: those of transformers, of tokenizers and of sentence-transformers."""
+"""Reads the small files of a repository: those of transformers, of tokenizers and of sentence-transformers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SMALL_FILES = frozenset(
         "tokenizer.json",
     }
 )
-"""What decides whether gnod can use the repository. They are downloaded first."""
+"""These files decide whether gnod can use the repository. They are downloaded first."""
 
 _Size = Annotated[int, msgspec.Meta(ge=1, le=1 << 24)]
 _T = TypeVar("_T")
@@ -66,7 +66,7 @@ class DenseFile(msgspec.Struct, frozen=True):
 
     @property
     def activation(self) -> str:
-        """Return the name of the function. Raises ModelRejected for one that gnod does not know."""
+        """Return the name of the activation. Raises ModelRejected for an unknown one."""
         name = self.activation_function.rpartition(".")[2]
         if name not in ACTIVATIONS or self.use_residual:
             raise ModelRejected(f"it has a Dense layer with {self.activation_function}, which gnod cannot run")
@@ -115,7 +115,7 @@ def read_modules(folder: Path) -> list[Module]:
 
 
 def pooling(path: Path) -> Pooling:
-    """Return the pooling. `pooling_mode` is the name of one, or a list; older files have a field for each."""
+    """Return the pooling. `pooling_mode` is one name or a list; older files have one field for each pooling."""
     settings = read_json(path, dict[str, Any])
     named = settings.get("pooling_mode")
     modes = [str(mode) for mode in (named if isinstance(named, list) else [named])]
@@ -131,8 +131,8 @@ def pooling(path: Path) -> Pooling:
 
 
 def tokenizer(folder: Path, vocabulary: int | None, *, lowercase: bool = False) -> Tokenizer:
-    """Return the tokenizer, for a model with a `vocabulary` of that size. `lowercase`: every text is lowercased first.
-    Raises ModelCorrupt, ModelRejected."""
+    """Return the tokenizer for a model whose vocabulary has `vocabulary` words. `lowercase`: every text is lowercased
+    first. Raises ModelCorrupt, ModelRejected."""
     if not (folder / "tokenizer.json").exists():
         raise ModelRejected("the repository has no tokenizer.json, and gnod cannot read its tokenizer in another form")
     text = read_json(folder / "tokenizer.json", msgspec.Raw)  # this checks that it is JSON

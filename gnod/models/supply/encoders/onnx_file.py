@@ -1,6 +1,6 @@
-"""Write an ONNX file: a graph of operators and constants, as protobuf.
+"""Writes an ONNX file: a graph of operators and constants, as protobuf.
 
-By hand, because the package `onnx` has 20 MB and only these messages of onnx.proto3 are needed.
+It encodes the messages itself: the package `onnx` takes 20 MB, and gnod needs only these messages of onnx.proto3.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-# The oldest versions with the operators that gnod uses, for older runtimes.
+# The oldest versions that have gnod's operators, for older runtimes.
 _IR_VERSION, _OPSET = 8, 18
 # ONNX Runtime's own operators.
 FUSED = "com.microsoft"
@@ -22,7 +22,7 @@ _TYPES = {"float32": FLOAT, "int8": 3, "int64": 7}
 
 
 class GraphValue(NamedTuple):
-    """An input or an output. A dimension with a name may have any size."""
+    """An input or an output. A named dimension may have any size."""
 
     name: str
     kind: str
@@ -30,7 +30,7 @@ class GraphValue(NamedTuple):
 
 
 class OnnxGraph:
-    """Collects constants and nodes, in the order in which they are computed."""
+    """Collects constants and nodes in computing order."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = [_bytes(2, "gnod")]
@@ -49,8 +49,8 @@ class OnnxGraph:
         return out
 
     def write(self, path: Path, inputs: Iterable[GraphValue], outputs: Iterable[GraphValue]) -> None:
-        parts = [*self._parts, *(_bytes(11, _value(each)) for each in inputs)]
-        graph = b"".join([*parts, *(_bytes(12, _value(each)) for each in outputs)])
+        parts = [*self._parts, *(_bytes(11, _value(value)) for value in inputs)]
+        graph = b"".join([*parts, *(_bytes(12, _value(value)) for value in outputs)])
         versions = (("", _OPSET), (FUSED, 1))
         operators = [_bytes(8, _bytes(1, domain) + _number(2, version)) for domain, version in versions]
         path.write_bytes(b"".join([_number(1, _IR_VERSION), _bytes(7, graph), *operators]))
@@ -78,7 +78,7 @@ def _bytes(field: int, data: bytes | str) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """Return a number in groups of seven bits, the lowest first.
+    """Return a number in groups of seven bits, lowest first.
 
     >>> _varint(300), _varint(-1)[-1]
     (b'\\xac\\x02', 1)

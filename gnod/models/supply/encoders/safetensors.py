@@ -1,4 +1,4 @@
-"""Read safetensors: an 8-byte length, a JSON header, then the tensors."""
+"""Reads safetensors files: an 8-byte length, a JSON header, then the tensors."""
 
 from __future__ import annotations
 

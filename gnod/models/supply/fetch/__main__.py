@@ -1,4 +1,4 @@
-"""The child process: one request, progress reports, one reply."""
+"""The main program of the child process: it receives one request, and sends progress and one reply."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def _failure(request: FetchRequest, error: Exception) -> FetchFailed:
 
 
 def _reporter(channel: socket.socket) -> OnProgress:
-    """Return what sends progress to the daemon: a few times a second, and always the first and the last of each
-    stage."""
+    """Return a function that sends progress to the daemon: a few times a second, and always at the beginning and end of
+    a stage."""
     stage, due = "", 0.0
 
     def report(progress: FetchProgress) -> None:
@@ -76,7 +76,7 @@ def _fetch(request: FetchRequest, report: OnProgress) -> None:
     partial = files.partial_for(request.uri)
     with staging.exclusive(partial, lambda: report(FetchProgress("wait", 0))):
         installed = files.find(request.uri)
-        # Another process may have fetched it meanwhile. With `force`, that also counts.
+        # Another process may have fetched it meanwhile. This counts even with `force`.
         if installed and (not request.force or installed != before):
             return
         try:

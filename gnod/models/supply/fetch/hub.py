@@ -1,8 +1,8 @@
-"""A repository of the Hugging Face hub: its commit, its files, and the hub's reasons for a refusal. One GGUF file is
-fetched of it; or an encoder, after its small files have told whether gnod can use it.
+"""A repository of the Hugging Face hub: its commit, its files, and the hub's reasons for a refusal. A fetch takes one
+GGUF file, or an encoder if the small files show that gnod can use it.
 
-Files come over plain HTTP. hf_xet supports no mirror and no `Range`, and keeps a second copy; `hf_hub_download` removes
-an interrupted download. The hub's own client only finds the user's token.
+Files come over plain HTTP. hf_xet supports neither mirrors nor `Range`, and keeps a second copy; `hf_hub_download`
+removes an interrupted download. The hub's own client only finds the user's token.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class HubEntry(msgspec.Struct, frozen=True):
 
 
 class Hub(FileServer):
-    """`expected`: its revision is used if the hub has it, or else the newest one, whose hashes decide. `revision`: the
-    commit, once a file is downloaded."""
+    """`expected`: its revision is used if the hub has it. Otherwise the newest one is used, and the hashes decide.
+    `revision`: the commit, after the first download."""
 
     def __init__(self, uri: HubFile | HubQuant | HubRepository, expected: Expected) -> None:
         token = get_token()
@@ -50,7 +50,7 @@ class Hub(FileServer):
         self.revision = self._known_revision(expected.pin.revision) if expected.pin.revision else "main"
 
     def files(self) -> list[HubEntry]:
-        """Return the files of the repository, in all of its folders."""
+        """Return the files in all folders of the repository."""
         address = f"{self._api}/tree/{self.revision}?recursive=true"
         try:
             return msgspec.json.decode(self.get(address, self._repository).content, type=list[HubEntry])
@@ -58,9 +58,9 @@ class Hub(FileServer):
             raise self._is_not_a_hub() from None
 
     def download(self, path: str, part: Path, report: OnProgress, begins: bytes = b"") -> str:
-        """Download a file and return its SHA-256. The next files come from the same commit, so that a change of the
-        repository cannot mix two models. Raises ModelCorrupt for another hash than a pinned one, if possible before the
-        download."""
+        """Download a file and return its SHA-256. All later files come from the same commit, so that a change of the
+        repository cannot mix two models. Raises ModelCorrupt if the hash differs from the pinned one, before the
+        download if possible."""
         name = f"hf:{self._repository}/{path}"
         headers = self.head(self._address(path), name, "X-Linked-Etag")
         etag = str(headers.get("X-Linked-Etag") or headers.get("ETag", "")).removeprefix("W/").strip('"')
@@ -68,7 +68,7 @@ class Hub(FileServer):
             raise self._is_not_a_hub()
         self.revision = headers.get("X-Repo-Commit") or self.revision
         size = str(headers.get("X-Linked-Size") or headers.get("Content-Length", ""))
-        # The etag of a large file is its SHA-256; that of a small one is git's hash.
+        # The etag of a large file is its SHA-256; a small file's is git's hash.
         sha256 = etag if _SHA256.fullmatch(etag) else ""
         if sha256:
             self._expected.check(self._uri, path, sha256)
@@ -89,7 +89,7 @@ class Hub(FileServer):
                     details,
                 )
             case "RepoNotFound":
-                text = f"{host} has no repository {repository}, or it is private: then set HF_TOKEN"
+                text = f"{host} has no repository {repository}, or it is private: check the name, or set HF_TOKEN"
                 return ModelNotFound(text, details)
             case "EntryNotFound":
                 return ModelNotFound(f"{repository} has no such file: {name}", details)
@@ -123,7 +123,7 @@ class Hub(FileServer):
 
 
 def fetch(uri: HubFile | HubQuant, folder: Path, report: OnProgress, expected: Expected) -> Staged:
-    """Download the file into `folder`, continuing an earlier call's download, and check it.
+    """Download the file into `folder` and check it. Continues the download of an earlier call.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
     """
@@ -166,7 +166,8 @@ def _refuse_part(path: str, uri: str) -> None:
 
 
 def fetch_repository(uri: HubRepository, folder: Path, report: OnProgress, expected: Expected) -> Staged:
-    """Download what gnod needs into `folder`, continuing an earlier call's download, and make an encoder of it.
+    """Download the necessary files into `folder` and make an encoder from them. Continues the download of an earlier
+    call.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
     """
@@ -178,7 +179,7 @@ def fetch_repository(uri: HubRepository, folder: Path, report: OnProgress, expec
     hashes = _download_all(hub, small, model, lambda _: None)
     with named(str(uri)):
         large = {path: sizes[path] for path in EncoderPlan(model, str(uri), list(sizes)).large}
-    # There must be space for the files and the encoder.
+    # The disk needs space for both the downloaded files and the encoder.
     check_space(folder, 2 * sum(large.values()))
     hashes |= _download_all(hub, large, model, report)
     return staged(model, folder, str(uri), report, Pin(hub.revision, hashes))

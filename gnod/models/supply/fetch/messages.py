@@ -8,8 +8,8 @@ import msgspec
 
 
 class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """`folder`: the model cache. `force`: fetch again what is there; it stays until the new file is complete. `accept`:
-    a SHA-256 to accept instead of the one that gnod knows."""
+    """`folder`: the model cache. `force`: fetch an installed model again; it stays until the new file is complete.
+    `accept`: a SHA-256 to accept instead of the known one."""
 
     uri: str
     folder: str
@@ -18,7 +18,7 @@ class FetchRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FetchProgress(msgspec.Struct, frozen=True, tag="progress"):
-    """`stage`: wait, download, check, unpack or prepare. In bytes; `total`: None while it is unknown."""
+    """`stage`: wait, download, check, unpack or prepare. Sizes are in bytes; `total` is None while unknown."""
 
     stage: str
     done: int
@@ -30,7 +30,7 @@ class Fetched(msgspec.Struct, frozen=True, tag="fetched"):
 
 
 class FetchFailed(msgspec.Struct, frozen=True, tag="failed"):
-    """A GnoError for the daemon."""
+    """An error for the daemon to raise as a GnoError."""
 
     code: int
     message: str

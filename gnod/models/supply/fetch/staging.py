@@ -1,7 +1,6 @@
-"""The folder in which one model is prepared: locked for other processes, with enough space on the disk.
+"""Prepares one model in a folder: locks it, checks the free space, and checks or writes the files.
 
-What was downloaded, or a folder of this machine, is made ready there: a GGUF file is checked, and the files of an
-encoder are written.
+The source is a download or a folder of this machine. A GGUF file is checked; for an encoder, its files are written.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from gnod.models.files import MAGIC, NO_PIN, Pin, size_of
 from gnod.models.run.gguf_header import read_header
 from gnod.models.supply.fetch.messages import FetchProgress, OnProgress
 
-# This much stays free, for the database and everything else on the disk.
+# This much disk space stays free, for the database and everything else.
 MARGIN_BYTES = 100 * 1000 * 1000
 POLL_S = 0.3
 _HASH_BYTES = 1 << 22
@@ -33,8 +32,8 @@ _FREE_SPACE = "Free some space, or set GNO_CACHE_DIR to a folder on another disk
 
 
 class Staged(NamedTuple):
-    """Checked files that can be installed, the model first; its hash is `sha256`. `pin`: of the files that were
-    downloaded. `profile`: what the model's repository states."""
+    """Checked files that can be installed, the model first; its hash is `sha256`. `pin`: for the downloaded files.
+    `profile`: what the model's repository states."""
 
     paths: list[Path]
     sha256: str
@@ -43,19 +42,19 @@ class Staged(NamedTuple):
 
 
 class Expected(NamedTuple):
-    """What a download must be. `accept`: a SHA-256 to accept instead of a pinned one."""
+    """The requirements for a download. `accept`: a SHA-256 to accept instead of a pinned one."""
 
     pin: Pin = NO_PIN
     accept: str = ""
 
     def check(self, name: str, path: str, found: str) -> None:
-        """Raise ModelCorrupt for another SHA-256 of the file than the pinned one, if there is one."""
+        """Raise ModelCorrupt if the file has a pinned SHA-256 and `found` is another one."""
         expected = self.pin.hashes.get(path, found)
         if found not in (expected, self.accept):
             all_files = f" (or `gnoctl models clear {name}` and pull it, for all of its files)"
             raise ModelCorrupt(
                 f"{path} is not the file that is known for {name}: its SHA-256 is {found}, and {expected} was "
-                "expected. Its author, or somebody on the way, has replaced it. If you trust the new file, run "
+                "expected. Its author or an intermediary has replaced it. If you trust the new file, run "
                 f"`gnoctl models pull --accept {found} {name}`{all_files if len(self.pin.hashes) > 1 else ''}",
                 {"uri": name, "file": path, "sha256": found, "expected_sha256": expected},
             )
@@ -63,7 +62,7 @@ class Expected(NamedTuple):
 
 @contextmanager
 def exclusive(folder: Path, on_wait: Callable[[], None]) -> Iterator[None]:
-    """Create and lock the folder; call `on_wait` now and then while another process holds it, and may remove it."""
+    """Create and lock the folder. While another process holds it (and may remove it), call `on_wait` now and then."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     with folder.with_name(f"{folder.name}.lock").open("ab") as lock:
         while True:
@@ -89,10 +88,10 @@ def check_space(folder: Path, needed: int) -> None:
 
 
 def storage_error(error: OSError, folder: Path) -> GnoError:
-    """Return the error to report for an error of the disk."""
+    """Return the error to report for a disk error."""
     if error.errno not in _FULL:
         return StorageFailed(f"{error.filename or folder}: {error.strerror or error}", {"folder": str(folder)})
-    text = f"the disk is full, or this user may not write that much, in {folder}"
+    text = f"the disk is full or the user's quota is used up in {folder}"
     return StorageFailed(f"{text}. {_FREE_SPACE}; what was fetched is kept", {"folder": str(folder)})
 
 
@@ -101,7 +100,7 @@ def _megabytes(size: int) -> str:
 
 
 def staged(model: Path, folder: Path, name: str, report: OnProgress, pin: Pin = NO_PIN) -> Staged:
-    """Return the GGUF file itself, or an encoder's files, in `folder`. Raises ModelCorrupt, ModelRejected."""
+    """Return the GGUF file itself, or the files of an encoder, in `folder`. Raises ModelCorrupt, ModelRejected."""
     files, profile = [model], None
     if size_of(model, MAGIC) is None:
         from gnod.models.supply.encoders import repository  # the import takes 0.3 s
@@ -114,7 +113,7 @@ def staged(model: Path, folder: Path, name: str, report: OnProgress, pin: Pin = 
         report(FetchProgress("prepare", 0))
         with named(name):
             profile = repository.prepare(model, folder / "encoder", name=name)
-        files = [folder / "encoder" / each for each in (encoder.MODEL, encoder.TOKENIZER, encoder.SETTINGS)]
+        files = [folder / "encoder" / file for file in (encoder.MODEL, encoder.TOKENIZER, encoder.SETTINGS)]
     else:
         check_model(model, name)
     size = files[0].stat().st_size
@@ -124,7 +123,7 @@ def staged(model: Path, folder: Path, name: str, report: OnProgress, pin: Pin = 
 
 @contextmanager
 def named(name: str) -> Iterator[None]:
-    """Say in an error of the preparation which model it is about."""
+    """Add the model's name to errors of its preparation."""
     try:
         yield
     except (ModelCorrupt, ModelRejected) as error:
@@ -155,7 +154,7 @@ def check_model(path: Path, name: str) -> None:
 
 
 def describe(start: bytes) -> str:
-    """Return what a file is that is not a model, by its first bytes."""
+    """Return a description of a file that is not a model, by its first bytes."""
     text = start.lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if not start:
         return "empty"

@@ -1,7 +1,8 @@
-"""Files over HTTP, from the model hub or a package index: resumed, retried, checked, and with errors in words.
+"""Downloads files over HTTP from the model hub or a package index: resumes, retries and checks them, and describes
+errors.
 
-Only this module handles the exceptions of httpx. Their texts contain addresses with signatures and passwords, so they
-are never passed on.
+Only this module handles the exceptions of httpx. It never passes on their texts, which contain addresses with
+signatures and passwords.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ BACK_OFF_S = (0.5, 1.0, 2.0)
 
 CERTIFICATES = ("SSL_CERT_FILE", "PIP_CERT", "REQUESTS_CA_BUNDLE")
 _RETRIED_STATUS = {408, 429, 500, 502, 503, 504}
-# What a storage answers when the signature in an address has expired. The hub gives a new address.
+# The storage sends these statuses when the signature of an address has expired. The hub then gives a new address.
 _EXPIRED_STATUS = {400, 401, 403, 410}
 _PROXY_VARIABLES = "HTTPS_PROXY, HTTP_PROXY and ALL_PROXY"
 _PROXY_PASSWORD = "the proxy needs a name and a password: write http://name:password@host:port in HTTPS_PROXY"
@@ -36,8 +37,8 @@ T = TypeVar("T")
 
 
 class RemoteFile(NamedTuple):
-    """`name`: for messages. `sha256`: as the server states it; may be empty. `version`: differs for another content.
-    `size`: None while it is unknown. `begins`: the first bytes of a right file."""
+    """`name`: for messages. `sha256`: as the server states it; may be empty. `version`: changes with the content.
+    `size`: None while unknown. `begins`: the first bytes of a correct file."""
 
     name: str
     url: str
@@ -48,18 +49,18 @@ class RemoteFile(NamedTuple):
 
 
 class FileServer:
-    """`setting`: the variable that names another server. `headers`: of requests to this host; the token in them does
-    not follow a redirect to another one. Raises DownloadFailed for invalid settings of the network."""
+    """`setting`: the variable that selects another server. `headers`: for requests to this host; a redirect to another
+    host does not get their token. Raises DownloadFailed for invalid network settings."""
 
     def __init__(self, setting: str, headers: Mapping[str, str] | None = None) -> None:
         self._setting = setting
-        # Ask for no compression: ranges and sizes count the bytes of the file.
+        # Request no compression, because ranges and sizes count the bytes of the file.
         own = {"User-Agent": "gnod", "Accept-Encoding": "identity", **(headers or {})}
         try:
             self._client = httpx.Client(verify=_certificates(), timeout=TIMEOUT_S, headers=own)
         except (ValueError, ImportError, httpx.InvalidURL):
             raise DownloadFailed(
-                f"the proxy is not one for HTTP, or its address is wrong: check {_PROXY_VARIABLES}"
+                f"the proxy is not an HTTP proxy, or its address is wrong: check {_PROXY_VARIABLES}"
             ) from None
 
     def get(self, url: str, name: str, headers: Mapping[str, str] | None = None) -> httpx.Response:
@@ -71,8 +72,8 @@ class FileServer:
         return self._retrying(ask, name, url)
 
     def head(self, url: str, name: str, enough: str) -> httpx.Headers:
-        """Return the headers of the answer, and of the redirects before it, down to the one that has the header
-        `enough`. Raises as `get`."""
+        """Return the headers of the answer and of the redirects before it, down to the first with the header `enough`.
+        Raises as `get`."""
 
         def ask() -> httpx.Headers:
             found = httpx.Headers()
@@ -92,12 +93,12 @@ class FileServer:
         return self._retrying(ask, name, url)
 
     def fetch(self, file: RemoteFile, part: Path, report: OnProgress) -> str:
-        """Fetch the file, or what `part` lacks of it, and return its SHA-256. Raises ModelCorrupt for another length or
-        hash than announced, OSError, and as `get`."""
+        """Fetch the file, or the rest that `part` lacks, and return its SHA-256. Raises ModelCorrupt if length or hash
+        differ from the announced ones, OSError, and as `get`."""
         _drop_another(file, part)
         check_space(part.parent, (file.size or 0) - part.stat().st_size)
         before = -1
-        # The end may come too early without an error, because proxies hide broken connections.
+        # The data may end early without an error, because proxies hide broken connections.
         while before < part.stat().st_size < (file.size or 1 << 62):
             before = part.stat().st_size
             self._retrying(lambda: self._stream(file, part, report), file.name, file.url, lambda: part.stat().st_size)
@@ -106,7 +107,7 @@ class FileServer:
         return _checked(file, part, report)
 
     def refusal(self, response: httpx.Response, name: str) -> GnoError:
-        """Return the error to report for an answer that is one."""
+        """Return the error to report for an error status."""
         status, host = response.status_code, host_of(str(response.url))
         details: dict[str, object] = {"uri": name, "host": host, "status": status}
         if status == 404:
@@ -138,13 +139,13 @@ class FileServer:
         return DownloadFailed(words(error, host, self._setting), {"uri": name, "host": host})
 
     def _stream(self, file: RemoteFile, part: Path, report: OnProgress) -> None:
-        """Fetch the rest of the file. Asks the server itself for the address each time, so a signature in it is new."""
+        """Fetch the rest of the file. Requests the address from the server each time, so that its signature is new."""
         with part.open("r+b") as out:
             done = out.seek(0, os.SEEK_END)
             headers = {"Range": f"bytes={done}-"} if done else {}
             with self._client.stream("GET", file.url, headers=headers, follow_redirects=True) as response:
                 if response.status_code == HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
-                    return  # the download is complete; the check decides
+                    return  # the download is complete; the check follows
                 response.raise_for_status()
                 if done and not response.headers.get("content-range", "").startswith(f"bytes {done}-"):
                     if response.status_code == HTTPStatus.PARTIAL_CONTENT:
@@ -159,7 +160,7 @@ class FileServer:
 
 
 def host_of(url: str) -> str:
-    """Return the host of an address, without a password.
+    """Return the host of an address, without the password.
 
     >>> host_of("https://me:secret@host:8443/simple"), host_of("nothing")
     ('host:8443', 'nothing')
@@ -171,7 +172,7 @@ def host_of(url: str) -> str:
 
 
 def _certificates() -> ssl.SSLContext:
-    """Trust the system's authorities, or those of SSL_CERT_FILE, and besides those that the other variables name."""
+    """Trust the system's authorities, or those of SSL_CERT_FILE, and also those of the other variables."""
     name = CERTIFICATES[0]
     try:
         context = httpx.create_ssl_context()
@@ -185,7 +186,7 @@ def _certificates() -> ssl.SSLContext:
 
 
 def _is_transient(error: Exception, *, is_transfer: bool) -> bool:
-    """Tell whether another attempt may help. A server that cannot be reached at first will not be there in a second."""
+    """Return whether another attempt may help. A server that is unreachable at first will not be there in a second."""
     if isinstance(error, httpx.HTTPStatusError):
         is_expired = error.response.history and error.response.status_code in _EXPIRED_STATUS
         return error.response.status_code in _RETRIED_STATUS or bool(is_expired)
@@ -197,14 +198,14 @@ def _is_transient(error: Exception, *, is_transfer: bool) -> bool:
 
 
 def words(error: Exception, host: str, setting: str) -> str:
-    """Return what to tell of a failed connection."""
+    """Return the description of a failed connection."""
     match error:
         case httpx.ProxyError() if "407" in str(error):
             return _PROXY_PASSWORD
         case httpx.ProxyError():
             return f"the proxy does not connect to {host}: check {_PROXY_VARIABLES}"
         case httpx.InvalidURL() | httpx.UnsupportedProtocol():
-            return f"{host!r} is not the address of a server: check {setting} and the variables of the proxy"
+            return f"{host!r} is not a server's address: check {setting} and {_PROXY_VARIABLES}"
         case httpx.ConnectError() if "certificate" in str(error).lower():
             names = ", ".join(CERTIFICATES)
             return f"the certificate of {host} is not trusted: name a file with the authorities to trust ({names})"
@@ -213,12 +214,12 @@ def words(error: Exception, host: str, setting: str) -> str:
         case httpx.TimeoutException():
             return f"{host} stopped answering: {_KEPT}"
         case httpx.TransportError():
-            return f"the connection to {host} broke off: {_KEPT}"
+            return f"the connection to {host} broke: {_KEPT}"
     return f"{host} sent an invalid reply"
 
 
 def _drop_another(file: RemoteFile, part: Path) -> None:
-    """Keep what an earlier call has fetched only if it belongs to the same content."""
+    """Keep an earlier partial download only if it belongs to the same content."""
     note = part.with_name(f"{part.name}.note")
     version = f"{urlsplit(file.url).path} {file.version}"
     if not note.exists() or note.read_text(errors="replace") != version:
@@ -234,12 +235,12 @@ def _append(out: BinaryIO, data: bytes, done: int, file: RemoteFile) -> int:
         raise ModelCorrupt(f"{host_of(file.url)} does not send a model for {file.name} but {describe(data[:512])}")
     out.write(data)
     if file.size is not None and done + len(data) > file.size:
-        raise ModelCorrupt(f"{host_of(file.url)} sends more for {file.name} than the announced {file.size:,} bytes")
+        raise ModelCorrupt(f"{host_of(file.url)} sends more than the announced {file.size:,} bytes of {file.name}")
     return done + len(data)
 
 
 def _checked(file: RemoteFile, part: Path, report: OnProgress) -> str:
-    """Return the SHA-256. Raises ModelCorrupt unless it, and the length, are as announced."""
+    """Return the SHA-256. Raises ModelCorrupt if it or the length differs from the announced one."""
     size, host = part.stat().st_size, host_of(file.url)
     if file.size is not None and size != file.size:
         raise ModelCorrupt(f"{file.name} is truncated: {host} sent {size:,} of {file.size:,} bytes", {"uri": file.name})
