@@ -1,4 +1,4 @@
-"""`ask.…` and `evidence.gather`: they search, and return what the documents say of a question or a claim."""
+"""`ask.…` and `evidence.gather`: search, and return what the documents say about a question or a claim."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def handlers(answers: AnswerService) -> Mapping[str, Handler]:
 
 
 class _Progress:
-    """Tells the client how far its answer is."""
+    """Sends the progress of an answer to the client."""
 
     def __init__(self, call: Call, params: AskParams) -> None:
         self._call = call
@@ -106,7 +106,7 @@ def _answered(answer: Answer, params: AskParams) -> AskResult:
 
 
 def _besides(said: Said, confidence: Confidence, *, explain: bool) -> dict[str, Any]:
-    """Return the fields of every answer besides its content."""
+    """Return the fields that every answer has besides its content."""
     explained = {"stages": stages_of(said.stages), "confidence": dict(confidence.components)}
     return {
         "took_ms": said.took_ms,

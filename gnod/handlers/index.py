@@ -179,7 +179,7 @@ async def _sync_all(scheduler: SyncScheduler, names: list[str], call: Call) -> l
         known = sum(totals.values()) if len(totals) == len(names) else None
         call.progress(ProgressValue(stage=stage, done=sum(done.values()), total=known, label=label))
 
-    # Shielded: a client that disconnects does not cancel a sync.
+    # Shield the syncs, so that a client that disconnects does not cancel them.
     runs = [asyncio.shield(scheduler.collection(name).request(progress)) for name in names]
     return list(await asyncio.gather(*runs))
 

@@ -1,4 +1,4 @@
-"""Keeping the key: in a keyring, which is a file here, or by a passphrase."""
+"""Storing the key: in a keyring, which is a file in these tests, encrypted by a passphrase, or in a key file."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class TestKeyring:
 
 @pytest.fixture(scope="module")
 def made() -> tuple[KeyRecord, bytes]:
-    """Each takes a quarter of a second and 64 MiB: that is what it is for."""
+    """Each derivation takes a quarter of a second and 64 MiB, which is its purpose."""
     return keys.wrap(key := keys.new_key(), PASSPHRASE), key
 
 
