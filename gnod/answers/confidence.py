@@ -65,7 +65,7 @@ def assess(scored: Sequence[ScoredUnit], weight: float) -> Confidence:
     if not scored:
         return NOTHING_FOUND
     first = scored[0]
-    rivals = (each.score for each in scored if _is_rival(each, first))
+    rivals = (unit.score for unit in scored if _is_rival(unit, first))
     parts = {
         name: first.components[name] for name in ("words", "sentence", "piece", "rerank") if name in first.components
     }
@@ -85,4 +85,4 @@ def of_components(components: Mapping[str, float]) -> Confidence:
     value = 1 / (1 + exp(-BIAS - sum(weight * bounded[name] for name, weight in WEIGHTS.items())))
     if "rerank" in bounded:
         value = (1 - _RERANKED) * value + _RERANKED * bounded["rerank"]
-    return Confidence(round(value, 6), {name: round(each, 6) for name, each in bounded.items()})
+    return Confidence(round(value, 6), {name: round(component, 6) for name, component in bounded.items()})

@@ -111,7 +111,7 @@ def _gather(connection: Connection, found: HybridResult, scored: ScoredUnits, ma
     options = _options(scored.units, scored.collected.texts, words)
     confidence = assess(scored.units, words.total)
     chosen = packet.choose(options, sources, words.weights, max_tokens)
-    passages = [_passage(read[each.document], sources[each.document].text, each) for each in chosen.passages]
+    passages = [_passage(read[part.document], sources[part.document].text, part) for part in chosen.passages]
     left_out = [
         EvidenceLeftOut(
             each.reason,
@@ -174,8 +174,8 @@ def _copies(
     passages: Sequence[PassageText],
 ) -> list[EvidenceLeftOut]:
     """Return the documents that were not read because they are copies of one in the packet."""
-    first = {read[each.document].mirror_hash: n for n, each in reversed(list(enumerate(chosen.passages)))}
-    unread = [each.id for each in found.ranked if each.id not in read]
+    first = {read[passage.document].mirror_hash: n for n, passage in reversed(list(enumerate(chosen.passages)))}
+    unread = [document.id for document in found.ranked if document.id not in read]
     by_id = documents.by_ids(connection, unread)
     copies = [by_id[id_] for id_ in unread if id_ in by_id and by_id[id_].active]
     return [

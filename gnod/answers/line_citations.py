@@ -50,7 +50,7 @@ class CitationNow(NamedTuple):
 
 def cite(document: DocumentRow, text: str, line: int, end_line: int) -> str:
     """Return the citation of lines of a document's file. `text`: its canonical text."""
-    first, last = (canonical_line(document.line_map, each) for each in (line, end_line))
+    first, last = (canonical_line(document.line_map, number) for number in (line, end_line))
     lines = f"{line}-{end_line}" if end_line > line else str(line)
     hash_ = _hash(text.split("\n")[first - 1 : last])
     return f"{document.uri}:{lines}@{hash_}"
@@ -88,23 +88,23 @@ def check(connection: Connection, citation: LineCitation) -> CitationNow:
     except GnoError:
         return now
     lines = documents.markdown(connection, document.mirror_hash).split("\n")
-    first, last = (canonical_line(document.line_map, each) for each in (citation.line, citation.end_line))
+    first, last = (canonical_line(document.line_map, number) for number in (citation.line, citation.end_line))
     if _hash(lines[first - 1 : last]) == citation.hash:
         return now._replace(state="unchanged", document=document)
     at = _moved(lines, first, last - first + 1, citation.hash)
     if at is None:
         return now._replace(state="changed", document=document)
-    line, end_line = (source_line(document.line_map, each) for each in (at, at + last - first))
+    line, end_line = (source_line(document.line_map, number) for number in (at, at + last - first))
     return now._replace(state="moved", document=document, line=line, end_line=end_line)
 
 
-def _moved(lines: Sequence[str], first: int, count: int, wanted: str) -> int | None:
+def _moved(lines: Sequence[str], first: int, count: int, digest: str) -> int | None:
     """Return the line, from 1, where `count` lines with this hash begin; the nearest to `first` if there are
     several."""
     if not 0 < count <= _MAX_LINES:
         return None
     starts = sorted(range(1, len(lines) - count + 2), key=lambda start: abs(start - first))
-    return next((start for start in starts if _hash(lines[start - 1 : start - 1 + count]) == wanted), None)
+    return next((start for start in starts if _hash(lines[start - 1 : start - 1 + count]) == digest), None)
 
 
 def _hash(lines: Sequence[str]) -> str:

@@ -170,7 +170,7 @@ def collect(
         for candidate in reader.candidates
         if candidate.has_word or (candidate.piece is not None and candidate.piece >= limits.get(candidate.uri, 1.0))
     ]
-    order = _best_first([_scored(each, base, None)[0] for each in relevant])
+    order = _best_first([_scored(candidate, base, None)[0] for candidate in relevant])
     candidates = _mixed([relevant[n] for n in order], preselected)
     return Collected(candidates, base, len(reader.candidates), reader.texts, reader.words)
 
@@ -179,29 +179,29 @@ def rank(collected: Collected, cosines: Sequence[float | None]) -> list[ScoredUn
     """Return the candidates with their scores, best first. `cosines`: of the candidates with the question; None if
     unknown."""
     scored = [
-        ScoredUnit(each, *_scored(each, collected.base, cosine))
-        for each, cosine in zip(collected.candidates, cosines, strict=True)
+        ScoredUnit(candidate, *_scored(candidate, collected.base, cosine))
+        for candidate, cosine in zip(collected.candidates, cosines, strict=True)
     ]
-    return sorted(scored, key=lambda each: -each.score)
+    return sorted(scored, key=lambda unit: -unit.score)
 
 
 def reranked(scored: Sequence[ScoredUnit], scores: Sequence[float]) -> list[ScoredUnit]:
     """Blend in the scores of a cross-encoder for the first candidates, in [0, 1], as for documents."""
-    blended = reranking.blend([each.score for each in scored], scores)
+    blended = reranking.blend([unit.score for unit in scored], scores)
     with_scores = [
-        each._replace(score=score, components={**each.components, **({"rerank": scores[n]} if n < len(scores) else {})})
-        for n, (each, score) in enumerate(zip(scored, blended, strict=True))
+        unit._replace(score=score, components={**unit.components, **({"rerank": scores[n]} if n < len(scores) else {})})
+        for n, (unit, score) in enumerate(zip(scored, blended, strict=True))
     ]
-    return sorted(with_scores, key=lambda each: -each.score)
+    return sorted(with_scores, key=lambda unit: -unit.score)
 
 
 def choose(scored: Sequence[ScoredUnit], texts: Mapping[int, ReadText], limit: int = MAX_QUOTES) -> list[ScoredQuote]:
     """Return the quotes, without repeated texts. `texts`: as in Collected."""
     found: dict[str, ScoredUnit] = {}
-    for each in scored:
-        if each.score >= _WORTHWHILE * scored[0].score:
-            found.setdefault(" ".join(each.candidate.text.split()), each)
-    return [quote(each, texts, number) for number, each in enumerate(islice(found.values(), limit), start=1)]
+    for unit in scored:
+        if unit.score >= _WORTHWHILE * scored[0].score:
+            found.setdefault(" ".join(unit.candidate.text.split()), unit)
+    return [quote(unit, texts, number) for number, unit in enumerate(islice(found.values(), limit), start=1)]
 
 
 class _UnitScorer:

@@ -104,7 +104,7 @@ async def _cosines(
     cosines: list[float | None] = [None] * len(collected.candidates)
     why = None
     for uri, vector in question.vectors.items():
-        places = [n for n, each in enumerate(collected.candidates[: quotes.PRESELECTED]) if each.uri == uri]
+        places = [n for n, candidate in enumerate(collected.candidates[: quotes.PRESELECTED]) if candidate.uri == uri]
         try:
             texts = [collected.candidates[n].embedding_text for n in places]
             if not texts:
@@ -127,7 +127,7 @@ async def _reranked(
     reranker = dependencies.reranker
     if isinstance(reranker, UnavailableModel) or len(scored) < 2:
         return scored
-    shown = [f"{each.candidate.context}\n{each.candidate.text}" for each in scored[: quotes.PRESELECTED]]
+    shown = [f"{unit.candidate.context}\n{unit.candidate.text}" for unit in scored[: quotes.PRESELECTED]]
 
     async def texts(plan: RerankPlan) -> list[str]:
         return shown[: plan.documents]

@@ -147,7 +147,7 @@ class AnswerService:
             found = await question.find(options)
             dependencies = await self._models.quote_dependencies(question.read, found, request.collections)
             evidence = await gather(dependencies, question.text, found, max_tokens=max_tokens)
-            copies = await question.copies({each.place.document.id for each in evidence.passages})
+            copies = await question.copies({passage.place.document.id for passage in evidence.passages})
             freshness = await question.freshness()
         reason = self._searches.lexical_only_reason(found)
         notes = [note for note in question.notes(found) if note != reason]
@@ -218,7 +218,7 @@ class _Answering:
         quoted = await quoting.quote(dependencies, self._question.text, found)
         self._stages += quoted.stages
         self._note("quotes", self._question.asked.started, {"quotes": len(quoted.quotes)})
-        self._listener.quoted(quoted, await self._copies({each.document_id for each in quoted.quotes}))
+        self._listener.quoted(quoted, await self._copies({quote.document_id for quote in quoted.quotes}))
         return quoted
 
     async def choose(self, generator: Generator) -> list[PassageText]:
@@ -234,7 +234,7 @@ class _Answering:
         evidence = await gather(dependencies, question.text, result, max_tokens=max_tokens)
         self._stages += evidence.stages
         if sources := evidence.passages:
-            self._listener.chose(sources, await self._copies({each.place.document.id for each in sources}))
+            self._listener.chose(sources, await self._copies({passage.place.document.id for passage in sources}))
         return sources
 
     async def write(self, generator: Generator, sources: Sequence[PassageText]) -> tuple[GeneratedText, CheckedAnswer]:
@@ -258,7 +258,7 @@ class _Answering:
     async def _generate(
         self, generator: Generator, sources: Sequence[PassageText], language: str | None
     ) -> GeneratedText:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         length = 0
 
         def on_text(text: str) -> None:
@@ -276,11 +276,11 @@ class _Answering:
         )
         details: dict[str, object] = {"model": generator.uri, "prompt_tokens": generated.prompt_tokens}
         details |= {"tokens": generated.tokens, "finish": generated.finish, "language": language}
-        self._note("answer", begun, details | {"said": generated.text})
+        self._note("answer", started, details | {"said": generated.text})
         return generated
 
     def _check(self, sources: Sequence[PassageText], answer: str, language: str | None) -> CheckedAnswer:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         texts = [
             CitedText(number, f"{document.title}\n{source.in_context}", document.language)
             for number, source in enumerate(sources, start=1)
@@ -288,11 +288,11 @@ class _Answering:
         ]
         checked = citations.check(prompt.without_prompt(answer), self._question.text, texts, Analyzer(language))
         counts: dict[str, object] = {"kept": checked.kept, "dropped": checked.dropped}
-        self._note("citations", begun, counts | {"added": checked.added, "removed": checked.removed})
+        self._note("citations", started, counts | {"added": checked.added, "removed": checked.removed})
         return checked
 
-    def _note(self, name: str, begun: float, details: dict[str, object]) -> None:
-        self._stages.append(stage(name, begun, details))
+    def _note(self, name: str, started: float, details: dict[str, object]) -> None:
+        self._stages.append(stage(name, started, details))
 
 
 def _said(question: PreparedQuery, freshness: FreshnessReport, stages: Sequence[Stage], notes: Sequence[str]) -> Said:

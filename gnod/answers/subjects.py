@@ -49,7 +49,7 @@ def identifiers(sentence: str, analyzer: Analyzer, known_names: Collection[str])
     `claims`."""
     subject = _subject(sentence, analyzer.language)
     found = claims(subject, analyzer, known_names)
-    return found._replace(figures=[each for each in found.figures if _is_label(each, subject, analyzer.language)])
+    return found._replace(figures=[figure for figure in found.figures if _is_label(figure, subject, analyzer.language)])
 
 
 def lacks(missing_about: Claims, missing: Claims) -> bool:

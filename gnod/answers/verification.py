@@ -61,7 +61,7 @@ def claims_of(text: str, language: str | None) -> list[str]:
     ['It costs 5 €.', 'It is red.']
     """
     found = (text[unit.start : unit.end] for unit in sentences.units(text, language) if unit.kind != "line")
-    return [" ".join(each.split()) for each in found if not each.rstrip().endswith(("?", "？", "؟"))]
+    return [" ".join(unit.split()) for unit in found if not unit.rstrip().endswith(("?", "？", "؟"))]
 
 
 def searched(claim: str) -> str:
@@ -72,7 +72,7 @@ def searched(claim: str) -> str:
 def judge(connection: Connection, claim: str, scored: ScoredUnits, language: str | None) -> Judgement:
     """Of the sentences that support or contradict the claim, return the nearest, apart from the differences."""
     judged = _Judge(connection, claim, scored, language).all()
-    return max(judged, key=lambda each: (each.score, each.stance == "supported"), default=NOT_FOUND)
+    return max(judged, key=lambda judgement: (judgement.score, judgement.stance == "supported"), default=NOT_FOUND)
 
 
 class _Claim(NamedTuple):
@@ -182,7 +182,7 @@ def _words_of(path: str) -> str:
 def _before(read: ReadText, unit: ScoredUnit) -> str:
     """Return the previous sentence of the same paragraph."""
     place = unit.candidate.unit
-    at = bisect_left(read.units, place.start, key=lambda each: each.start)
+    at = bisect_left(read.units, place.start, key=lambda unit: unit.start)
     if place.kind != "sentence" or at == 0 or read.units[at - 1].block != place.block:
         return ""
     return read.text[read.units[at - 1].start : read.units[at - 1].end]

@@ -87,9 +87,9 @@ class WeighedWords:
         weighed = fulltext.weigh(connection, terms)
         # Text without spaces yields overlapping pairs of characters.
         counted = [1.0 if word.surface else PAIR for word in self.words]
-        self.total = sum(each.weight * count for each, count in zip(weighed, counted, strict=True))
-        whole = sum(each.weight for each in weighed) or 1.0
-        self.weights = [each.weight / whole for each in weighed]
+        self.total = sum(word.weight * count for word, count in zip(weighed, counted, strict=True))
+        whole = sum(word.weight for word in weighed) or 1.0
+        self.weights = [word.weight / whole for word in weighed]
         self._surfaces = [word.surface.casefold() for word in self.words]
         self.unknown = frozenset(
             surface

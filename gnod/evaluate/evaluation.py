@@ -85,7 +85,7 @@ def evaluate(
             expand_all(index, queries.values(), lambda done: progress(task, done, len(queries)))
         for mode in modes:
             results = _run_all(retriever(index, mode), queries, f"{mode} queries of {dataset.name}", progress)
-            rankings = {query_id: each.ranking for query_id, each in results.items()}
+            rankings = {query_id: run.ranking for query_id, run in results.items()}
             yield EvaluationRun(summary=_summary(dataset, mode, index, results), rankings=rankings)
 
 
@@ -117,11 +117,11 @@ def _run(search: Retriever, query: str) -> _QueryRun:
 def _summary(dataset: Dataset, mode: str, index: Index, results: dict[str, _QueryRun]) -> Summary:
     uses, models = MODES[mode], index.models
     qrels = {query_id: dataset.qrels[query_id] for query_id in results}
-    scores = measure(qrels, {query_id: each.ranking for query_id, each in results.items()})
-    latencies = numpy.percentile([each.took_ms for each in results.values()], PERCENTILES)
-    faults = Counter(each.fault for each in results.values())
+    scores = measure(qrels, {query_id: run.ranking for query_id, run in results.items()})
+    latencies = numpy.percentile([run.took_ms for run in results.values()], PERCENTILES)
+    faults = Counter(run.fault for run in results.values())
     cut: dict[str, Counter[str]] = {}
-    for stage in (stage for each in results.values() for stage in each.cut):
+    for stage in (stage for run in results.values() for stage in run.cut):
         cut.setdefault(stage.name, Counter())[stage.why or ""] += 1
     return Summary(
         collection=dataset.name,

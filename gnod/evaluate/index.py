@@ -111,7 +111,7 @@ async def _index(
                 outcomes.append((document_id, await task))
                 under_way.popleft()
             failed |= {id_: f"{each.kind}: {each.message}" for id_, each in outcomes if isinstance(each, Failure)}
-            prepared = [(id_, each) for id_, each in outcomes if isinstance(each, PreparedDocument)]
+            prepared = [(id_, outcome) for id_, outcome in outcomes if isinstance(outcome, PreparedDocument)]
             await database.write(partial(store, collection_id, prepared, time.time()))
             done += len(outcomes)
             progress(f"indexing {dataset.name}", done, total)

@@ -52,8 +52,8 @@ def handlers(answers: AnswerService) -> Mapping[str, Handler]:
         started = time.perf_counter()
         verified = await answers.verify(request_of(params, params.text), report)
         return wire.AskVerifyResult(
-            claims=[_claim(each) for each in verified.claims],
-            citations=[_citation(each) for each in verified.citations],
+            claims=[_claim(claim) for claim in verified.claims],
+            citations=[_citation(citation) for citation in verified.citations],
             took_ms=milliseconds_since(started),
             freshness=freshness_of(verified.freshness),
         )
@@ -156,10 +156,10 @@ def _gathered(found: EvidenceFound, params: wire.EvidenceParams) -> wire.Evidenc
     evidence = found.evidence
     return wire.EvidenceResult(
         question=params.question,
-        passages=[_passage(number, each, found) for number, each in enumerate(evidence.passages, start=1)],
+        passages=[_passage(number, passage, found) for number, passage in enumerate(evidence.passages, start=1)],
         tokens=evidence.tokens,
         max_tokens=params.tokens,
-        left_out=[_left_out(each) for each in evidence.left_out],
+        left_out=[_left_out(passages) for passages in evidence.left_out],
         reason=_why_empty(evidence),
         state=evidence.confidence.state,
         confidence=evidence.confidence.value,

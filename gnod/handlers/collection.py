@@ -154,7 +154,7 @@ def _preview(written: str, config: Config, ignore_files: IgnoreFiles) -> wire.Co
         ],
         excluded=found.excluded,
         is_complete=found.is_complete,
-        collections=[each.name for each in config.collections if _overlap(each.path, collection.path)],
+        collections=[other.name for other in config.collections if _overlap(other.path, collection.path)],
     )
 
 
@@ -164,7 +164,7 @@ def _overlap(one: str, other: str) -> bool:
 
 def _free(name: str, config: Config) -> str:
     """Return a name that no collection has; add a number if the name is taken."""
-    taken = {each.name for each in config.collections}
+    taken = {collection.name for collection in config.collections}
     numbered = (f"{name[:60]}-{number}" for number in itertools.count(2))
     return next(
         each for each in itertools.chain([name], numbered) if each not in taken and not config.is_attached(each)

@@ -72,7 +72,7 @@ def handlers(
             connections=stats.connections,
             processes=await asyncio.to_thread(_processes),
             methods=[_times(method, calls) for method, calls in sorted(stats.calls.items())],
-            embedded=[copied(wire.EmbeddedChunks, each, start=iso(each.start)) for each in backlog.hours],
+            embedded=[copied(wire.EmbeddedChunks, hour, start=iso(hour.start)) for hour in backlog.hours],
             pending_chunks=backlog.state().pending,
             caches=_caches(database, nearest),
         )
@@ -148,10 +148,10 @@ def metrics(stats: wire.DaemonStatsResult) -> Iterator[str]:
     yield from _metric("connections gauge", "Open connections.", [("", stats.connections)])
     yield from _metric("pending_chunks gauge", "Chunks without a vector.", [("", stats.pending_chunks)])
     yield from _metric("resident_bytes gauge", "Memory of the processes of a kind.", [*resident.items()])
-    caches = [(f'{{cache="{each.cache}"}}', each.bytes) for each in stats.caches]
+    caches = [(f'{{cache="{cache.cache}"}}', cache.bytes) for cache in stats.caches]
     yield from _metric("cache_bytes gauge", "Size of each cache.", caches)
     yield from _metric("request_failures_total counter", "Requests that failed.", failures)
-    times = [sample for each in stats.methods for sample in _summary(each)]
+    times = [sample for method in stats.methods for sample in _summary(method)]
     yield from _metric("request_seconds summary", "How long requests took; quantiles of the last 256.", times)
 
 

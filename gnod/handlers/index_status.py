@@ -75,7 +75,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
     configuration = services.configuration
     config = configuration.current
     walks = await _walks(services, verify=params.verify)
-    endpoints = [_endpoint(each) for each in await services.endpoints()]
+    endpoints = [_endpoint(use) for use in await services.endpoints()]
     attached = services.attached()
     wanted, unused = services.embedding.wanted(), services.embedding.unused()
     answering = services.embedding.answering()

@@ -64,10 +64,10 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
             renamed = links.renamed(connection)
             nearest: dict[tuple[int, str | None, int], str | None] = {}
             for stored in found:
-                wanted = (stored.collection_id, stored.link.key, stored.link.reach)
-                if wanted not in nearest:
+                place = (stored.collection_id, stored.link.key, stored.link.reach)
+                if place not in nearest:
                     is_compared = len(nearest) < _MOST_COMPARED
-                    nearest[wanted] = _nearest(connection, stored, renamed, is_compared=is_compared)
+                    nearest[place] = _nearest(connection, stored, renamed, is_compared=is_compared)
             shown = zip(_Shown(connection).all(found), found, strict=True)
             return wire.LinksUnresolvedResult(
                 links=[
@@ -175,8 +175,8 @@ class _Shown:
         self._meant: dict[tuple[object, ...], list[LinkedDocument]] = {}
 
     def all(self, found: list[StoredLink]) -> list[wire.DocumentLink]:
-        self._load({each.document_id for each in found})
-        meant = [self.meant(each) for each in found]
+        self._load({link.document_id for link in found})
+        meant = [self.meant(link) for link in found]
         self._load({document.id for each in meant for document in each})
         return [self._link(each, to) for each, to in zip(found, meant, strict=True)]
 

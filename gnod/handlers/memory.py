@@ -183,7 +183,7 @@ def _hit(hit: RecalledMemory, rank: int, depth: Depth) -> m.MemoryFound:
 
 
 def _records(memories: Memories, listed: Sequence[Memory], *, whole: bool = True) -> list[m.MemoryRecord]:
-    older = memories.superseded([each.name for each in listed])
+    older = memories.superseded([memory.name for memory in listed])
     return [_record(each, older[each.name], *((each.text, True) if whole else preview(each.text))) for each in listed]
 
 
@@ -212,8 +212,8 @@ def _shown_times(memory: Memory) -> dict[str, str | None]:
 
 def _stored(stored: StoredDraft, proposals: Sequence[tuple[Memory, str]] = ()) -> m.MemoryStoreResult:
     shown = [
-        m.MemoryProposal(id=each.name, text=preview(each.text)[0], reason=reason, time=_iso_ms(each.happened_ms))
-        for each, reason in proposals
+        m.MemoryProposal(id=memory.name, text=preview(memory.text)[0], reason=reason, time=_iso_ms(memory.happened_ms))
+        for memory, reason in proposals
     ]
     return m.MemoryStoreResult(id=stored.memory.name, existed=stored.existed, proposals=shown)
 

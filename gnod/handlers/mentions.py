@@ -45,14 +45,14 @@ class _Mention(NamedTuple):
 def mentions_of(connection: Connection, params: wire.LinksMentionsParams) -> wire.LinksMentionsResult:
     document = references.resolve(connection, params.ref).document
     known = _names(connection, document)
-    wanted = params.offset + params.limit
-    found, is_cut = _mentions(connection, document, known, wanted + 1)
-    has_more = len(found) > wanted
+    end = params.offset + params.limit
+    found, is_cut = _mentions(connection, document, known, end + 1)
+    has_more = len(found) > end
     return wire.LinksMentionsResult(
         uri=document.uri,
         title=document.title,
         names=known,
-        mentions=_shown(connection, found[params.offset : wanted]),
+        mentions=_shown(connection, found[params.offset : end]),
         total=None if has_more or is_cut else len(found),
         has_more=has_more,
         is_cut=is_cut,
@@ -128,15 +128,15 @@ def _passage(text: str, start: int, end: int, *, is_markdown: bool) -> tuple[str
 
 
 def _shown(connection: Connection, found: Sequence[_Mention]) -> list[wire.Mention]:
-    by_id = documents.by_ids(connection, list({each.document_id for each in found}))
+    by_id = documents.by_ids(connection, list({mention.document_id for mention in found}))
     return [
         wire.Mention(
-            uri=by_id[each.document_id].uri,
-            title=by_id[each.document_id].title,
-            line=source_line(by_id[each.document_id].line_map, each.line),
-            passage=each.passage,
-            name=each.name,
-            marks=[each.mark],
+            uri=by_id[mention.document_id].uri,
+            title=by_id[mention.document_id].title,
+            line=source_line(by_id[mention.document_id].line_map, mention.line),
+            passage=mention.passage,
+            name=mention.name,
+            marks=[mention.mark],
         )
-        for each in found
+        for mention in found
     ]

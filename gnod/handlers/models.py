@@ -203,8 +203,8 @@ def _infos(models: ModelService, readability: ReadabilityService) -> list[wire.M
     for use in models.uses():
         uses.setdefault(use.uri, []).append(use)
     infos = [_info(models, readability, uri, of_uri, models.find(uri)) for uri, of_uri in uses.items()]
-    unused = [each for each in models.files.all() if each.uri not in uses]
-    return infos + [_info(models, readability, each.uri, [], each) for each in unused]
+    unused = [model for model in models.files.all() if model.uri not in uses]
+    return infos + [_info(models, readability, model.uri, [], model) for model in unused]
 
 
 def _download_bytes(uri: str) -> int | None:

@@ -149,11 +149,11 @@ class Memories:
         rows = self.resident.of(await asyncio.to_thread(self._nearest_to, memory))
         opened = await self.open_all([id_ for id_, row in rows.items() if not is_done(row.type)])
         older = [opened[id_] for id_ in rows if id_ in opened and opened[id_].happened_ms <= memory.happened_ms]
-        older = [each for each in older if each.id != memory.id]
+        older = [candidate for candidate in older if candidate.id != memory.id]
         differences = await asyncio.to_thread(
-            lambda: [superseding.difference(each.text, memory.text) for each in older]
+            lambda: [superseding.difference(candidate.text, memory.text) for candidate in older]
         )
-        found = [(each, how.sentence()) for each, how in zip(older, differences, strict=True) if how]
+        found = [(candidate, how.sentence()) for candidate, how in zip(older, differences, strict=True) if how]
         return found[:_PROPOSED_AT_MOST]
 
     def _nearest_to(self, memory: Memory) -> list[int]:
@@ -230,7 +230,7 @@ class Memories:
         while newest.superseded_by and (newer := self.resident.row(newest.superseded_by)):
             newest = newer
         chain, older = [newest.name], [newest.name]
-        while older := [each for names in self.superseded(older).values() for each in names]:
+        while older := [name for names in self.superseded(older).values() for name in names]:
             chain += older
         return await self.retrieve(chain)
 
@@ -294,8 +294,8 @@ class Memories:
                 vectors = await self._embed([body.text for _, body in ready])
             written = await self._database.write(partial(self._transactions.store, ready, vectors))
             self._follow(written)
-            await asyncio.to_thread(self.index.put, [each.stored.memory for each in written])
-        return [each.stored for each in written]
+            await asyncio.to_thread(self.index.put, [draft.stored.memory for draft in written])
+        return [draft.stored for draft in written]
 
     @unbroken
     async def _update_one(self, name: str, change: MemoryChange) -> None:

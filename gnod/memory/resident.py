@@ -171,8 +171,8 @@ class Resident:
             first = {id_: self._vector_ids[id_][0] for id_ in ids if self._vector_ids.get(id_)}
             if self._matrix is None or not first:
                 return {}
-            wanted = np.asarray(sorted(first.values()), np.int64)
-            values = dict(zip(wanted.tolist(), self._matrix.reader()(self._matrix.rows_of(wanted)), strict=True))
+            row_ids = np.asarray(sorted(first.values()), np.int64)
+            values = dict(zip(row_ids.tolist(), self._matrix.reader()(self._matrix.rows_of(row_ids)), strict=True))
         return {id_: values[vector_id] for id_, vector_id in first.items()}
 
     def topic_weights(self, weights: Mapping[bytes, float], namespaces: Collection[int] | None) -> Mapping[int, float]:

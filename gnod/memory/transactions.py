@@ -61,7 +61,7 @@ class MemoryChange(NamedTuple):
     @property
     def is_of_content(self) -> bool:
         """Return whether anything but links to other memories changes."""
-        return any(each is not None for each in (self.text, self.type, self.topics)) or bool(
+        return any(field is not None for field in (self.text, self.type, self.topics)) or bool(
             self.removed_topics or self.times
         )
 
@@ -174,18 +174,18 @@ class Transactions:
         """Mark the older memories as done, with links to the newer one. The newer memory loses its own link, which
         could form a cycle."""
         row, memory = written.row, written.stored.memory
-        if missing := [name for name in older if name not in {each.name for each in table.named(connection, older)}]:
+        if missing := [name for name in older if name not in {old.name for old in table.named(connection, older)}]:
             raise MemoryNotFound(f"there is no memory {', '.join(missing)}", {"missing": missing})
         if row.superseded_by is not None:
             row, memory = table.unlink(connection, row), memory._replace(superseded_by=None)
         now_ms = time.time_ns() // 1_000_000
         linked = []
-        for each in table.named(connection, older):
-            if each.id == row.id:
+        for older_row in table.named(connection, older):
+            if older_row.id == row.id:
                 raise InvalidParams(f"memory {row.name} cannot supersede itself")
-            type_ = each.type if is_done(each.type) else checked_type(each.type + DONE)
-            changed_ms = each.updated_ms if type_ == each.type else now_ms
-            linked.append(table.supersede(connection, each, type_, changed_ms, row.name))
+            type_ = older_row.type if is_done(older_row.type) else checked_type(older_row.type + DONE)
+            changed_ms = older_row.updated_ms if type_ == older_row.type else now_ms
+            linked.append(table.supersede(connection, older_row, type_, changed_ms, row.name))
         return written._replace(row=row, stored=written.stored._replace(memory=memory), linked=linked)
 
     def put_vectors(

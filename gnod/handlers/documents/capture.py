@@ -58,7 +58,7 @@ def _collection(config: Config, wanted: str | None) -> CollectionConfig:
         return config.collections[0]
     if not config.collections:
         raise CollectionNotFound("there is no collection to write to: add one with `gnoctl collection add FOLDER`")
-    names = ", ".join(each.name for each in config.collections)
+    names = ", ".join(collection.name for collection in config.collections)
     raise InvalidParams(f"several collections: choose one with -c, or set capture: {{collection: …}}: {names}")
 
 

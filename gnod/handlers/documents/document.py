@@ -132,7 +132,7 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
         def work(connection: Connection) -> wire.DocumentListResult:
             found = documents.under(connection, collection, prefix, params.limit, params.offset)
             total = documents.count_under(connection, collection, prefix)
-            entries = [_with_metadata(connection, each) if params.metadata else entry(each) for each in found]
+            entries = [_with_metadata(connection, row) if params.metadata else entry(row) for row in found]
             return wire.DocumentListResult(documents=entries, total=total)
 
         return await (read_long if params.metadata else database.read)(work)
@@ -160,23 +160,23 @@ async def _list_shared(
 ) -> wire.DocumentListResult:
     """List documents of another source, which does not report all fields."""
     prefix = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
-    wanted = params.offset + params.limit
-    found = await shared.listed(prefix, wanted)
+    end = params.offset + params.limit
+    found = await shared.listed(prefix, end)
     entries = [
         wire.DocumentEntry(
             docid="",
-            uri=format_uri(collection, each.path),
+            uri=format_uri(collection, document.path),
             collection=collection,
-            path=each.path,
-            source=each.source,
-            title=each.title,
+            path=document.path,
+            source=document.source,
+            title=document.title,
             mime="",
             size=0,
             modified="",
         )
-        for each in found[params.offset :]
+        for document in found[params.offset :]
     ]
-    total = shared.documents if not prefix and len(found) == wanted else len(found)
+    total = shared.documents if not prefix and len(found) == end else len(found)
     return wire.DocumentListResult(documents=entries, total=total)
 
 
@@ -258,13 +258,13 @@ def _lines_of(connection: Connection, found: references.Resolved) -> tuple[int, 
 
 def _defined(defined: Sequence[StoredDefinition], name: str) -> tuple[tuple[int, int | None] | None, list[str]]:
     """Return the lines of the first definition with this name (`run`, `Retry.run`), and the nearest names."""
-    wanted = _NAMES.findall(name.casefold())
-    labels = [_NAMES.findall(f"{each.path} {each.name}".casefold()) for each in defined]
-    for each, label in zip(defined, labels, strict=True):
-        if wanted and label[-len(wanted) :] == wanted:
-            return (each.line, each.end_line), []
-    names = {each.name.casefold(): each.name for each in defined}
-    close = difflib.get_close_matches(wanted[-1] if wanted else "", list(names), n=1)
+    parts = _NAMES.findall(name.casefold())
+    labels = [_NAMES.findall(f"{definition.path} {definition.name}".casefold()) for definition in defined]
+    for definition, label in zip(defined, labels, strict=True):
+        if parts and label[-len(parts) :] == parts:
+            return (definition.line, definition.end_line), []
+    names = {definition.name.casefold(): definition.name for definition in defined}
+    close = difflib.get_close_matches(parts[-1] if parts else "", list(names), n=1)
     return None, [names[each] for each in close] or list(names.values())
 
 

@@ -238,9 +238,9 @@ def _meant(known: Iterable[str], target: LinkTarget, path: str) -> str | None:
     """Return the file that a link leads to: a path, or the end of a path, as `gnod.store.links.links` resolves it.
     Files below the folder of the document come first, then the shortest path."""
     folder = path[: path.rfind("/") + 1]
-    wanted = target.key or ""
-    exact = [each for each in known if key(each) == wanted]
+    target_key = target.key or ""
+    exact = [each for each in known if key(each) == target_key]
     if exact or target.reach == PATH:
         return min(exact, default=None)
-    ends = [each for each in known if key(each).endswith(f"/{wanted}")]
+    ends = [each for each in known if key(each).endswith(f"/{target_key}")]
     return min(ends, key=lambda each: (not each.startswith(folder), each.count("/"), each), default=None)

@@ -69,8 +69,8 @@ def _place(connection: Connection, reference: str, collection: str | None = None
         name, path = references.scope(reference.rstrip("/"))
         found = [(name, path)] if name and collection in (None, name) else []
     if not found:
-        wanted = f"in the collection {collection}" if collection else "in the folder of a collection"
-        raise InvalidParams(f"{reference} is not {wanted}: write a path on disk, or collection/path")
+        where = f"in the collection {collection}" if collection else "in the folder of a collection"
+        raise InvalidParams(f"{reference} is not {where}: write a path on disk, or collection/path")
     # A folder may be in several collections: use the innermost one.
     return min(found, key=lambda each: len(each[1]))
 

@@ -268,7 +268,7 @@ class KeywordIndex:
     def _merge(self) -> None:
         """Merge all segments into one, without removed memories."""
         live = self._rows()["is_live"]
-        merged = _segment([each.only(live[each.slots]) for each in map(_postings, self._segments)])
+        merged = _segment([postings.only(live[postings.slots]) for postings in map(_postings, self._segments)])
         for array in chain.from_iterable(self._segments):
             array.wipe()
         self._segments = [merged]

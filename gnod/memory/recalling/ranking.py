@@ -114,8 +114,8 @@ def finish(found: Sequence[RecalledMemory]) -> list[RecalledMemory]:
     """Apply boosts, penalties and the keyword floor, sorting after each; return the memories best first."""
     ranked = _sorted(found)
     for group in (_boosted, _penalised, _raised):
-        ranked = _sorted([each._replace(score=group(each)) for each in ranked])
-    return [each for each in ranked if each.score >= _SCORE_FLOOR]
+        ranked = _sorted([hit._replace(score=group(hit)) for hit in ranked])
+    return [hit for hit in ranked if hit.score >= _SCORE_FLOOR]
 
 
 def _boosted(found: RecalledMemory) -> float:
@@ -134,19 +134,19 @@ def _raised(found: RecalledMemory) -> float:
 
 
 def _sorted(found: Sequence[RecalledMemory]) -> list[RecalledMemory]:
-    return sorted(found, key=lambda each: -each.score)
+    return sorted(found, key=lambda hit: -hit.score)
 
 
 def current_first(ranked: Sequence[RecalledMemory]) -> list[RecalledMemory]:
     """Move each memory before those that it supersedes, and raise its score to at least theirs. A memory that is not
     true at the requested time does not move before one that is."""
-    by_name = {each.memory.name: each for each in ranked}
+    by_name = {hit.memory.name: hit for hit in ranked}
     placed: dict[int, RecalledMemory] = {}
-    for each in ranked:
+    for hit in ranked:
         chain = []
-        next_: RecalledMemory | None = each
+        next_: RecalledMemory | None = hit
         while next_ is not None and next_.memory.id not in placed:
-            chain.append(next_._replace(score=max(next_.score, each.score)))
+            chain.append(next_._replace(score=max(next_.score, hit.score)))
             newer = by_name.get(next_.memory.superseded_by or "")
             next_ = newer if newer and (newer.validity == "holds" or next_.validity != "holds") else None
         placed.update((one.memory.id, one) for one in reversed(chain))
@@ -161,12 +161,12 @@ def events(ranked: Sequence[RecalledMemory], vectors: Mapping[int, Vector]) -> l
     never folded: `E4711` is not `E4712`.
     """
     found: list[RecalledMemory] = []
-    for each in ranked:
-        at = next((at for at, leader in enumerate(found) if _belongs(each.memory, leader.memory, vectors)), None)
+    for hit in ranked:
+        at = next((at for at, leader in enumerate(found) if _belongs(hit.memory, leader.memory, vectors)), None)
         if at is None:
-            found.append(each)
+            found.append(hit)
         else:
-            found[at] = found[at]._replace(folded=[*found[at].folded, each.memory])
+            found[at] = found[at]._replace(folded=[*found[at].folded, hit.memory])
     return found
 
 

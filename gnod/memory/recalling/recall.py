@@ -92,7 +92,7 @@ async def recall(
     columns = zip(pool, ordered, matched, valid, verified, cosines, strict=False)  # without memories, the pool is empty
     hits = ranking.finish(list(starmap(RecalledMemory, columns)))
     hits = ranking.current_first(hits)
-    vectors = memories.resident.first_vectors([each.memory.id for each in hits])
+    vectors = memories.resident.first_vectors([hit.memory.id for hit in hits])
     notes = [vector.reason if isinstance(vector, UnavailableModel) else None, reading.reason, damage]
     return Recalled(
         hits=ranking.events(hits, vectors)[: depth.results],
@@ -130,7 +130,7 @@ def _searched(
         asks_when=expected(query).type == "date",
     )
     now_ms = int(now.timestamp() * 1000)
-    return signals, [TimeSpan.of_days(each.start, each.end) for each in named] or [TimeSpan(now_ms, now_ms)]
+    return signals, [TimeSpan.of_days(period.start, period.end) for period in named] or [TimeSpan(now_ms, now_ms)]
 
 
 def _fused(memories: Memories, found: MemorySignals, as_of: TimeSpan | None) -> Floats:

@@ -106,7 +106,7 @@ def days_meant(words: Sequence[str], language: str, day: int) -> list[int]:
     [96, 99]
     """
     said = datetime.combine(_EPOCH + timedelta(day), time())
-    found = (_as_of(each, (language,), said, "past") for each in words)
+    found = (_as_of(word, (language,), said, "past") for word in words)
     return [(period.start + period.end) // 2 for period in found if period]
 
 
