@@ -1,5 +1,5 @@
-"""From a question to quotes, evidence, or a generated answer with checked citations. `service` is the entry.
+"""Answer a question by quotes, evidence, or a generated answer with checked citations. `service` is the entry point.
 
-Finds no documents itself (that is `gnod.search`), and knows no wire. Only `service` and `query_models` know models that
-run; everything else is computed from texts.
+`gnod.search` finds the documents. This package must not depend on the wire. Only `service` and `query_models` use
+running models; all other modules compute from texts.
 """

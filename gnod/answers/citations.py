@@ -1,9 +1,9 @@
-"""Check the answer of a model against its sources: what no source supports is removed. Pure.
+"""Check the answer of a model against its sources, and remove what no source supports. Pure.
 
 A citation is `[1]`, `[1, 3]` or `[1][3]`. It is valid if the source contains all figures, dates and names of the
 sentence (`claims`) and at least half of its words. A sentence without a valid citation gets the source that clearly
-contains it, if there is one; else it is removed. No source supports a sentence that is one word, has no content word,
-or only repeats the question.
+contains it; if there is none, the sentence is removed. A sentence that is one word, has no content word, or only
+repeats the question counts as unsupported.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DECLINE = re.compile(
     re.I,
 )
 
-# Words about an answer, which do not state anything themselves: "The answer is [1]."
+# Words about an answer, which state nothing themselves: "The answer is [1]."
 _ABOUT = {
     "en": "answer answers question questions source sources document documents text following information",
     "de": "antwort antworten frage quelle quellen dokument dokumente folgende",
@@ -47,14 +47,14 @@ _ABOUT = {
 }
 _ABOUT_ANSWERS = frozenset(word for words in _ABOUT.values() for word in words.split())
 
-# The share of a sentence's words that its source must contain: a source that the model cited, and one that the check
-# adds.
+# The share of a sentence's words that its source must contain, for a source that the model cited, and for one that the
+# check adds.
 _CITED_SHARE = 0.5
 _FOUND_SHARE = 0.6
 
 
 class CitedText(NamedTuple):
-    """The text of a source. `number`: as in the citations."""
+    """The text of a source. `number`: its number in the citations."""
 
     number: int
     text: str
@@ -63,8 +63,8 @@ class CitedText(NamedTuple):
 
 class CheckedAnswer(NamedTuple):
     """`text`: the supported sentences with their citations; empty if `reason` is set. `citations`: numbers of the cited
-    sources, ascending. `kept` and `dropped`: how many citations of the model are valid and invalid. `added`: how many
-    the check added. `removed`: sentences that no source supports."""
+    sources, ascending. `kept` and `dropped`: how many of the model's citations are valid and invalid. `added`: how many
+    citations the check added. `removed`: the sentences that no source supports."""
 
     text: str
     citations: list[int]
@@ -76,7 +76,7 @@ class CheckedAnswer(NamedTuple):
 
 
 def check(answer: str, question: str, sources: Sequence[CitedText], analyzer: Analyzer) -> CheckedAnswer:
-    """Return the answer with valid citations only. `analyzer`: of the answer's language."""
+    """Return the answer with valid citations only. `analyzer`: for the language of the answer."""
     checker = _Checker(question, sources, analyzer)
     lines: list[str] = []
     code: list[str] | None = None  # the lines of an open code block
@@ -115,7 +115,8 @@ def cited(text: str) -> list[int]:
 
 
 def _sentences(line: str, language: str | None) -> list[str]:
-    """Cut a line into sentences. None ends before a small letter, or after an ordinal number ("im 19. Jahrhundert")."""
+    """Cut a line into sentences. A sentence does not end before a small letter or after an ordinal number ("im 19.
+    Jahrhundert")."""
     found: list[str] = []
     for part in _SENTENCE.findall(line):
         has_ordinal = bool(found) and language in ORDINAL_DOTS and _ORDINAL.search(found[-1]) is not None
@@ -127,7 +128,7 @@ def _sentences(line: str, language: str | None) -> list[str]:
 
 
 def _joined(sentences: Iterable[str]) -> str:
-    """Join sentences. Insert a blank where a removed citation was the only separator."""
+    """Join sentences. Insert a space where a removed citation was the only separator."""
     row = ""
     for sentence in sentences:
         if row and row[-1] in ".!?…" and sentence[:1].isalnum():
@@ -162,12 +163,12 @@ class _Checker:
         self._names = frozenset(name for each in self._sources.values() for name in each.capitalised)
 
     def quotes(self, line: str) -> bool:
-        """Tell whether a source contains a line of code."""
+        """Return whether a source contains a line of code."""
         return _unspaced(line) in self._code
 
     def sentence(self, sentence: str) -> str:
-        """Return the sentence with its valid citations before the full stop. Empty for a repeated sentence, and for one
-        that no source supports."""
+        """Return the sentence with its valid citations before the full stop; empty if it repeats a sentence or no
+        source supports it."""
         marks = [match[0] for match in _CITATION.finditer(sentence) if not match[0].strip().startswith("`")]
         bare = _CITATION.sub(lambda match: match[0] if match[0].strip().startswith("`") else "", sentence)
         numbers = {number for mark in marks for number in _numbers(mark)}
@@ -188,7 +189,8 @@ class _Checker:
         return f"{bare[: end.start()].rstrip()} {''.join(f'[{n}]' for n in valid)}{bare[end.start() :]}"
 
     def _valid(self, sentence: str, numbers: Collection[int]) -> list[int]:
-        """Return the sources to cite: of `numbers`, those that support the sentence, else the one that clearly does."""
+        """Return the sources to cite: those of `numbers` that support the sentence; if none does, a source that clearly
+        does."""
         terms = self._terms(sentence)
         if _word_count(sentence) < 2 or not _has_word(terms) or terms <= self._question:
             return []
@@ -204,7 +206,8 @@ class _Checker:
         return len(shared) >= _CITED_SHARE * len(terms)
 
     def _best(self, sources: Mapping[int, SourceTerms], terms: frozenset[str]) -> list[int]:
-        """Return the source that clearly contains the sentence, with a word that is not in the question; or none."""
+        """Return the source that clearly contains the sentence, including a word that is not in the question; empty if
+        there is none."""
         best: tuple[float, int] | None = None
         for number, source in sources.items():
             shared = terms & source.terms

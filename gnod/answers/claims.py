@@ -1,8 +1,9 @@
-"""What in a sentence can be checked word for word: figures, dates, names, identifiers; and whether a source has them.
+"""Find what can be checked word for word in a sentence (figures, dates, names, identifiers), and check it in a source.
 Pure; only one thread may use an Analyzer.
 
-A name is a capitalised word within a sentence, in languages that capitalise names only. In German, which capitalises
-all nouns, it is two such words in a row. In Japanese it is a word in katakana, or kanji before a word such as 氏 or 駅.
+In languages that capitalise only names, a name is a capitalised word within a sentence. In German, which
+capitalises all nouns, it is two such words in a row. In Japanese, it is a word in katakana, or kanji before a
+word such as 氏 or 駅.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _IDENTIFIER = re.compile(
     r")"
 )
 _WORD = re.compile(r"[^\W\d_](?:[\w'’]|-(?=\w))*(?:\+\+|#(?!\w))?")
-# Places where a new sentence or phrase begins, so a capital letter says nothing: after a colon, a dash, a bracket, in a
-# quotation, in a list.
+# Places where a new sentence or phrase begins, so a capital letter does not mark a name: after a colon, a dash or a
+# bracket, in a quotation, in a list.
 _BEGINS = re.compile(r"(?:^|[.!?:…–—|(\[\"“„«‘*>\n]|\s-)\W*\Z")
 _KATAKANA = re.compile(r"[ァ-ヶー・]{3,}")
 _TITLED = re.compile(
@@ -53,8 +54,8 @@ _TITLED = re.compile(
 
 
 def claims(sentence: str, analyzer: Analyzer, known_names: Collection[str] = ()) -> Claims:
-    """Return what can be checked in a sentence. `analyzer`: of its language. `known_names`: in lower case; they also
-    count at the beginning of a sentence."""
+    """Return what can be checked in a sentence. `analyzer`: for its language. `known_names`: in lower case; they count
+    even at the beginning of a sentence."""
     exact = [match[1] for match in _CODE.finditer(sentence)]
     rest = _CODE.sub(" ; ", sentence)
     exact += [match[0] for match in _IDENTIFIER.finditer(rest)]
@@ -65,16 +66,16 @@ def claims(sentence: str, analyzer: Analyzer, known_names: Collection[str] = ())
 
 
 def names_within(text: str) -> frozenset[str]:
-    """Return the words, in lower case, that a text has only with a capital letter, and not only where a sentence
-    begins."""
+    """Return the words, in lower case, that always have a capital letter in a text, and do so at least once within a
+    sentence."""
     words = list(_WORD.finditer(text))
     within = (word for word in words if not _BEGINS.search(text, max(word.start() - 8, 0), word.start()))
     return frozenset(word[0].lower() for word in within if word[0][0].isupper()) - {word[0] for word in words}
 
 
 class SourceTerms:
-    """The text of a source, as claims are compared with it. `terms`: by the analyzer of the answer's language.
-    `capitalised`: words, in lower case, that always begin with a capital letter."""
+    """The text of a source, prepared for the comparison with claims. `terms`: from the analyzer of the answer's
+    language. `capitalised`: words, in lower case, that always begin with a capital letter."""
 
     def __init__(self, text: str, language: str | None, analyzer: Analyzer) -> None:
         self.is_foreign = language is not None and language != analyzer.language
@@ -97,7 +98,7 @@ class SourceTerms:
         self._figures |= {str(number) for date in self._dates for number in (date.year, date.day) if number}
 
     def missing(self, claimed: Claims) -> Claims:
-        """Return what of the claims the source does not have."""
+        """Return the claims that the source does not have."""
         return Claims(
             [figure for figure in claimed.figures if not self._has_figure(figure)],
             [date for date in claimed.dates if not any(map(self._has_date, date))],
@@ -111,8 +112,8 @@ class SourceTerms:
         return is_one or (bool(figure.parts) and self._figures.issuperset(figure.parts))
 
     def _has_date(self, date: Date) -> bool:
-        """Tell whether a date of the source is the same, as far as both are known; what it leaves open must be a figure
-        of the source."""
+        """Return whether the source has a date that agrees in all parts that both know. A part that it leaves open must
+        be a figure of the source."""
         return any(
             all(mine in (0, theirs) or (theirs == 0 and str(mine) in self._figures) for mine, theirs in pairs)
             for pairs in (tuple(zip(date, other, strict=True)) for other in self._dates)
@@ -127,12 +128,12 @@ class SourceTerms:
 
 
 def _digits(text: str) -> list[Figure]:
-    """Return the figures of a text as they are written, including those within dates and identifiers."""
+    """Return the figures of a text as written, including those within dates and identifiers."""
     return [Figure(frozenset({match.lstrip("0") or "0"})) for match in re.findall(r"\d+", text)]
 
 
 def _plain(text: str) -> str:
-    """Return a text as exact parts are compared: without blanks, hyphens and case."""
+    """Return a text for the comparison of exact parts: without spaces, hyphens and case."""
     return re.sub(r"[\s\-‐‑]+", "", text).casefold()
 
 

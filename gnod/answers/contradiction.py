@@ -1,8 +1,8 @@
-"""What a sentence says otherwise than a claim: another figure, date or name, or the opposite. Pure.
+"""Find how a sentence contradicts a claim: another figure, date or name, or the opposite. Pure.
 
-Careful: two sentences differ in a figure only if it counts the same thing ("14 days", "15 days"), in a name only if
-nothing else could be meant, and by a negation only if the other one states what is negated. Negations and opposites are
-known in the languages below. Only one thread may use an Analyzer.
+The rules are cautious. Two sentences differ in a figure only if it counts the same thing ("14 days", "15 days"), in a
+name only if the names can mean nothing else, and by a negation only if the other sentence states what is negated.
+Negations and opposites are known for the languages below. Only one thread may use an Analyzer.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _NEGATIONS = {
     "sv": "inte ej ingen inget inga aldrig utan",
     "ru": "не нет никогда без ни",
 }
-# Here the negation may come after what it negates: "unterstützt Python nicht".
+# In these languages, the negation may follow what it negates: "unterstützt Python nicht".
 _NEGATED_BEFORE = frozenset({"de", "nl", "sv"})
 # "not only" and "no more than" negate nothing.
 _NOT_NEGATED = frozenset(
     {"only", "just", "merely", "more", "less", "fewer", "later", "nur", "mehr", "seulement", "solo"}
 )
-# Japanese and Chinese have no spaces: the sentence has a negation, or has none.
+# Japanese and Chinese have no spaces, so a sentence as a whole either has a negation or not.
 _HAN, _KANA = re.compile("[一-龥]"), re.compile("[ぁ-ヿ]")
 _CHINESE_NEGATION = re.compile("不(?![仅但同过])|没|未|无(?!论)")
 _JAPANESE_NEGATION = re.compile("ません|ない|なかっ|ずに")
@@ -68,9 +68,9 @@ class Statement(NamedTuple):
 def differences(
     claim: Statement, other: Statement, missing: Claims, analyzer: Analyzer, languages: Collection[str] = ()
 ) -> list[str] | None:
-    """Return how another sentence differs from a claim, as `14 ≠ 15`; None if it lacks something without saying
-    otherwise. `missing`: what of the claim is neither in the other sentence nor above it. `languages`: others than the
-    analyzer's in which they may be."""
+    """Return how another sentence differs from a claim, such as `14 ≠ 15`; None if it lacks something without
+    contradicting it. `missing`: what the claim has and neither the other sentence nor the text above it has.
+    `languages`: languages of the sentences besides the analyzer's."""
     above = [each for each in claim.claims.figures if not _is_in(each, other.claims) and each not in missing.figures]
     known_above = [_figure(each, claim.claims, other.claims, analyzer) for each in above]
     found: list[str | None] = [
@@ -109,7 +109,7 @@ def _is_year(written: str) -> bool:
 
 
 def _counted(figure: Figure, analyzer: Analyzer) -> tuple[str, ...]:
-    """Return the terms of what a figure counts; empty if nothing that has a meaning follows."""
+    """Return the terms of what a figure counts; empty if no content word follows."""
     if not figure.counts or figure.counts in _function_words(analyzer):
         return ()
     return tuple(terms_of([figure.counts], analyzer)) or (figure.counts,)
@@ -130,7 +130,8 @@ def _shown(date: Date) -> str:
 
 
 def _exact(written: str, claimed: Claims, other: Claims) -> str | None:
-    """Two identifiers differ if only their numbers do (F28, F29), or if they are the only ones of their kind."""
+    """Compare identifiers: two differ if only their numbers differ (F28, F29), or if they are the only ones of their
+    kind."""
     rivals = [each for each in other.exact if each not in claimed.exact]
     alike = [each for each in rivals if _DIGITS.search(written) and _shape(each) == _shape(written)]
     if not alike and len(rivals) == 1 and _signs(rivals[0]) == _signs(written):
@@ -147,7 +148,8 @@ def _signs(written: str) -> frozenset[str]:
 
 
 def other_names(claim: str, other: Statement, analyzer: Analyzer) -> list[str]:
-    """Return the names in a sentence that a claim does not have, in no inflection: "Stop" may begin a sentence."""
+    """Return the names in a sentence that a claim does not have in any inflection: a word such as "Stop" may only begin
+    the sentence."""
     terms = set(terms_of(compounds(visible(claim)), analyzer))
     names = dict.fromkeys(name for name in other.claims.names if len(name) > 1)
     return [name for name in names if not terms.issuperset(terms_of(compounds(visible(name)), analyzer))]
@@ -178,8 +180,8 @@ def _days(weekdays: Iterable[int]) -> str:
 
 
 def _opposed(claim: str, other: str, analyzer: Analyzer, languages: Collection[str]) -> list[str] | None:
-    """Return what only one of two sentences negates, or says with an opposite; None if the claim negates what the
-    other one does not have."""
+    """Return what only one of the two sentences negates, or states as an opposite; None if the claim negates something
+    that the other sentence does not have."""
     if _HAN.search(claim + other):
         negation = _JAPANESE_NEGATION if _KANA.search(claim + other) else _CHINESE_NEGATION
         is_negated = [bool(negation.search(text)) for text in (claim, other)]
@@ -213,8 +215,8 @@ def _negations(
 
 
 def _negated(text: str, analyzer: Analyzer, languages: Collection[str]) -> dict[str, str]:
-    """Return the words that are negated, by their term: the next one with a meaning, or where the language has it so,
-    the one before if none follows in the clause."""
+    """Return the negated words by their term. The negated word is the next content word; in some languages, the one
+    before if none follows in the clause."""
     negations = negations_of(languages)
     tokens = [token.casefold().replace("’", "'") for token in _TOKEN.findall(_ASIDE.sub(" ", text))]
     dropped = _function_words(analyzer) | negations
@@ -233,12 +235,12 @@ def _negated(text: str, analyzer: Analyzer, languages: Collection[str]) -> dict[
 
 
 def negations_of(languages: Iterable[str]) -> set[str]:
-    """Return the words that negate others."""
+    """Return the negating words of languages."""
     return {word for language in languages for word in _NEGATIONS.get(language, "").split()}
 
 
 def _first(tokens: Iterable[str], dropped: Iterable[str]) -> str | None:
-    """Return the first word with a meaning in the clause, or its first figure."""
+    """Return the first content word of the clause, or its first figure."""
     figure = None
     for token in tokens:
         if not token[0].isalnum():

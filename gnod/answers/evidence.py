@@ -1,5 +1,5 @@
-"""From the result of a search to a packet of evidence: score the sentences as for quotes, widen them to passages,
-choose."""
+"""Build a packet of evidence from the result of a search: score the sentences as for quotes, widen them to passages,
+and choose passages."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from gnod.store.tables import documents
 from gnod.store.tables.documents import DocumentRow
 from gnod.types import source_line
 
-# The number of documents that are read by default, and the number of their units that may become passages.
+# The default number of documents to read, and the number of their units that may become passages.
 DOCUMENTS = 20
 UNITS = 64
-# The time to find sentences in these documents and to run the models: twice that of quotes, which read half as many.
+# The time to find sentences in these documents and to run the models: twice the time of quotes, which read half as many
+# documents.
 LIMIT_S = 1.0
 
 
@@ -41,8 +42,8 @@ class Place(NamedTuple):
 
 
 class PassageText(NamedTuple):
-    """`text` is an exact part of the document's canonical text. `lead`: the header of the table that `text` has rows
-    of, or the line above the list, with its first line. `citation`: as of `line_citations`."""
+    """`text` is an exact part of the document's canonical text. `lead`: the header of the table that `text` is from, or
+    the line above the list, with its first line. `citation`: as in `line_citations`."""
 
     place: Place
     text: str
@@ -53,13 +54,13 @@ class PassageText(NamedTuple):
 
     @property
     def in_context(self) -> str:
-        """Return the text below its lead."""
+        """Return the text with its lead above it."""
         return f"{self.lead}\n{self.text}" if self.lead else self.text
 
 
 class EvidenceLeftOut(NamedTuple):
-    """Passages that were left out for one reason. `place`, `score`, `tokens`: those of the best one. `repeats`: the
-    number of the passage in the packet with the same text, from 0. `passages`: their number."""
+    """Passages that were left out for one reason. `place`, `score`, `tokens`: of the best passage. `repeats`: the
+    number, from 0, of the passage in the packet with the same text. `passages`: how many they are."""
 
     reason: packet.Reason
     place: Place
@@ -70,8 +71,8 @@ class EvidenceLeftOut(NamedTuple):
 
 
 class EvidenceList(NamedTuple):
-    """`tokens`: an upper estimate of the tokens of all passages with their titles, addresses and headings.
-    `confidence`: that the documents answer the question, as of quotes."""
+    """`tokens`: an upper estimate for all passages with their titles, addresses and headings. `confidence`: that the
+    documents answer the question, computed as for quotes."""
 
     passages: list[PassageText]
     tokens: int
@@ -88,7 +89,8 @@ async def gather(
     max_tokens: int,
     limit_s: float = LIMIT_S,
 ) -> EvidenceList:
-    """Return the packet of evidence from the documents found. `limit_s`: for the sentences and the models."""
+    """Return the packet of evidence from the documents found. `limit_s`: the time to score the sentences and run the
+    models."""
     scored = await quoting.score(
         dependencies, question, found, limit_s=limit_s, documents=len(found.ranked), preselected=UNITS
     )
@@ -109,7 +111,7 @@ def _gather(connection: Connection, found: HybridResult, scored: ScoredUnits, ma
     options = _options(scored.units, scored.collected.texts, words)
     confidence = assess(scored.units, words.total)
     chosen = packet.choose(options, sources, words.weights, max_tokens)
-    passages = [_passage(read[each.document], sources[each.document].text, each) for each in chosen.passages]
+    passages = [_passage(read[part.document], sources[part.document].text, part) for part in chosen.passages]
     left_out = [
         EvidenceLeftOut(
             each.reason,
@@ -123,7 +125,8 @@ def _gather(connection: Connection, found: HybridResult, scored: ScoredUnits, ma
 
 
 def _options(units: Sequence[ScoredUnit], texts: Mapping[int, ReadText], words: WeighedWords) -> list[Option]:
-    """Return the passages around the units; of units in the same one, the first, which has the best score."""
+    """Return the passages around the units. If several units are in one passage, it gets the first, which has the best
+    score."""
     options: dict[tuple[int, int, int], Option] = {}
     for each in units:
         document, unit = each.candidate.document, each.candidate.unit
@@ -171,8 +174,8 @@ def _copies(
     passages: Sequence[PassageText],
 ) -> list[EvidenceLeftOut]:
     """Return the documents that were not read because they are copies of one in the packet."""
-    first = {read[each.document].mirror_hash: n for n, each in reversed(list(enumerate(chosen.passages)))}
-    unread = [each.id for each in found.ranked if each.id not in read]
+    first = {read[passage.document].mirror_hash: n for n, passage in reversed(list(enumerate(chosen.passages)))}
+    unread = [document.id for document in found.ranked if document.id not in read]
     by_id = documents.by_ids(connection, unread)
     copies = [by_id[id_] for id_ in unread if id_ in by_id and by_id[id_].active]
     return [
@@ -183,7 +186,7 @@ def _copies(
 
 
 def _merged(left_out: Sequence[EvidenceLeftOut]) -> list[EvidenceLeftOut]:
-    """Return one entry for each reason: the first, which is the best, with the number of all."""
+    """Return one entry for each reason: the first, which is the best, with the number of all passages."""
     merged: dict[packet.Reason, EvidenceLeftOut] = {}
     for each in left_out:
         known = merged.setdefault(each.reason, each._replace(passages=0))

@@ -1,7 +1,7 @@
-"""Citations of lines that can be checked later: `gno://notes/plan.md:12-14@9f3b2c1d4e5f`.
+"""Cite lines so that the citation can be checked later: `gno://notes/plan.md:12-14@9f3b2c1d4e5f`.
 
-What follows the `@` is a hash of the words of these lines, so the check notices any edit, and finds lines that have
-moved within their document. It does not protect against a document that is made to have the same hash.
+The part after the `@` is a hash of the words of these lines. With it, the check notices any edit, and finds lines that
+moved within their document. It does not protect against a document that was crafted to have the same hash.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gnod.types import canonical_line, source_line
 
 State = Literal["unchanged", "moved", "changed", "gone"]
 
-# Longer ones are not looked for at another place.
+# Longer citations are not searched for at another place.
 _MAX_LINES = 60
 _CITATION = re.compile(
     r"(?P<document>[^\s<>()\[\]\"`]+):(?P<line>\d{1,9})(?:-(?P<end_line>\d{1,9}))?@(?P<hash>[0-9a-f]{12})(?!\w)"
@@ -29,7 +29,7 @@ _MARKED = re.compile(rf"[ \t]*[<(\[]?{_CITATION.pattern}[>)\]]?")
 
 
 class LineCitation(NamedTuple):
-    """`document`: a reference to it. The lines are those of its file."""
+    """`document`: a reference to it. The lines are lines of its file."""
 
     written: str
     document: str
@@ -50,7 +50,7 @@ class CitationNow(NamedTuple):
 
 def cite(document: DocumentRow, text: str, line: int, end_line: int) -> str:
     """Return the citation of lines of a document's file. `text`: its canonical text."""
-    first, last = (canonical_line(document.line_map, each) for each in (line, end_line))
+    first, last = (canonical_line(document.line_map, number) for number in (line, end_line))
     lines = f"{line}-{end_line}" if end_line > line else str(line)
     hash_ = _hash(text.split("\n")[first - 1 : last])
     return f"{document.uri}:{lines}@{hash_}"
@@ -81,29 +81,30 @@ def without(text: str) -> str:
 
 
 def check(connection: Connection, citation: LineCitation) -> CitationNow:
-    """Return whether the document still has the lines, and where: of several places, the nearest."""
+    """Return whether the document still has the lines, and where; the nearest place if there are several."""
     now = CitationNow(citation.written, "gone", None, citation.line, citation.end_line)
     try:
         document = references.resolve(connection, citation.document, propose=False).document
     except GnoError:
         return now
     lines = documents.markdown(connection, document.mirror_hash).split("\n")
-    first, last = (canonical_line(document.line_map, each) for each in (citation.line, citation.end_line))
+    first, last = (canonical_line(document.line_map, number) for number in (citation.line, citation.end_line))
     if _hash(lines[first - 1 : last]) == citation.hash:
         return now._replace(state="unchanged", document=document)
     at = _moved(lines, first, last - first + 1, citation.hash)
     if at is None:
         return now._replace(state="changed", document=document)
-    line, end_line = (source_line(document.line_map, each) for each in (at, at + last - first))
+    line, end_line = (source_line(document.line_map, number) for number in (at, at + last - first))
     return now._replace(state="moved", document=document, line=line, end_line=end_line)
 
 
-def _moved(lines: Sequence[str], first: int, count: int, wanted: str) -> int | None:
-    """Return the line, from 1, where `count` lines with this hash begin: the nearest to `first`."""
+def _moved(lines: Sequence[str], first: int, count: int, digest: str) -> int | None:
+    """Return the line, from 1, where `count` lines with this hash begin; the nearest to `first` if there are
+    several."""
     if not 0 < count <= _MAX_LINES:
         return None
     starts = sorted(range(1, len(lines) - count + 2), key=lambda start: abs(start - first))
-    return next((start for start in starts if _hash(lines[start - 1 : start - 1 + count]) == wanted), None)
+    return next((start for start in starts if _hash(lines[start - 1 : start - 1 + count]) == digest), None)
 
 
 def _hash(lines: Sequence[str]) -> str:

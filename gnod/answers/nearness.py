@@ -1,4 +1,4 @@
-"""How near a question is to the pieces of documents: cosines, and the limit that meaningless questions set."""
+"""Measure how near a question is to the pieces of documents: cosines, and a limit from meaningless questions."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ from gnod.store.vectors.vector_rows import EmbeddedPiece
 Floats = NDArray[np.float32]
 
 # Meaningless questions. Their cosines with a text show which cosines the model gives to unrelated texts. A question is
-# near a text if its cosine is higher than most of these. Measured on 6 short texts with other nonsense: of 11 questions
-# that share no word with their text, 10 are near with MiniLM and 9 with multilingual-e5; of 16 unrelated ones, 1 each.
+# near a text if its cosine is higher than most of those. Measured on 6 short texts with other nonsense: of 11 questions
+# that share no word with their text, 10 are near with MiniLM and 9 with multilingual-e5; of 16 unrelated questions, 1
+# is near with each model.
 NONSENSE = (
     *("xqzzy blorf wumpt", "asdf jkl qwer", "flurb gribble nox tarvik", "hgjfkdls fjdksla"),
     *("zxcvbnm", "12345 67890", "mimsy borogoves outgrabe", "aaa bbb ccc ddd"),
@@ -23,8 +24,8 @@ _DEVIATIONS = 2.0
 
 
 class EmbeddedQuestion(NamedTuple):
-    """`vectors`: of the question, by model address. `served`: serving model by collection. `nonsense`: vectors of
-    NONSENSE by model address, one row each."""
+    """`vectors`: the vectors of the question, by model address. `served`: the serving model of each collection.
+    `nonsense`: the vectors of NONSENSE by model address, one row each."""
 
     text: str
     vectors: Mapping[str, Floats]
@@ -33,8 +34,8 @@ class EmbeddedQuestion(NamedTuple):
 
 
 class NearPieces:
-    """The pieces of a document that have a vector of the model `uri`, with their cosines. `nonsense`: the cosines of
-    each piece with NONSENSE, one row each; None without vectors."""
+    """The pieces of a document that have a vector of the model `uri`, with their cosines to the question. `nonsense`:
+    the cosines of the pieces with NONSENSE, one row each; None without vectors."""
 
     nonsense: Floats | None
 
@@ -50,7 +51,7 @@ class NearPieces:
             self.nonsense = None if nonsense is None else matrix @ nonsense.T
 
     def around(self, start: int, end: int) -> float | None:
-        """Return the cosine of the piece that has most of a range."""
+        """Return the cosine of the piece that contains most of a range."""
         if not len(self._starts):
             return None
         shared = np.minimum(self._ends, end) - np.maximum(self._starts, start)
@@ -64,5 +65,6 @@ class NearPieces:
 
 
 def nearness_limit(nonsense: Floats) -> float:
-    """Return the cosine from which a question is near a text. `nonsense`: the best cosine of each of NONSENSE."""
+    """Return the cosine above which a question is near a text. `nonsense`: the best cosine of each question in
+    NONSENSE."""
     return float(nonsense.mean() + _DEVIATIONS * nonsense.std())

@@ -1,7 +1,7 @@
-"""Numbers and dates of a text in one form, however they are written. Pure.
+"""Read the numbers and dates of a text in one form, however they are written. Pure.
 
-"2,350", "2.350" and "2 350" may be the same number; "12.10.2026", "12 October 2026" and "2026年10月12日" are the same
-day. Where a form has several readings, all are kept: texts agree if they have one in common.
+"2,350", "2.350" and "2 350" may be the same number; "12.10.2026", "12 October 2026" and "2026年10月12日" are the
+same day. A form with several readings keeps all of them: texts agree if they have one in common.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 
 class Figure(NamedTuple):
-    """`readings`: what number it may be, in plain form. `parts`: its groups of digits, if they are separated by blanks
-    and may thus be several numbers. `written`: as in the text. `counts`: the word or sign after it, in lower case."""
+    """`readings`: the numbers that it may be, in plain form. `parts`: its groups of digits, if spaces separate them so
+    that they may be several numbers. `written`: as in the text. `counts`: the word or sign after it, in lower case."""
 
     readings: frozenset[str]
     parts: tuple[str, ...] = ()
@@ -23,7 +23,7 @@ class Figure(NamedTuple):
 
 
 class Date(NamedTuple):
-    """0: not known."""
+    """0 means unknown."""
 
     year: int
     month: int
@@ -31,7 +31,7 @@ class Date(NamedTuple):
 
 
 class Numerals(NamedTuple):
-    """`dates`: each with all its readings. `weekdays`: from 0, Monday. `text`: what was read, without dates and
+    """`dates`: each date with all its readings. `weekdays`: 0 is Monday. `text`: the text without dates and
     weekdays."""
 
     figures: list[Figure]
@@ -64,7 +64,7 @@ _WEEKDAYS = {
     "ja": "月曜 火曜 水曜 木曜 金曜 土曜 日曜",
     "zh": "星期一 星期二 星期三 星期四 星期五 星期六 星期日",
 }
-# Begin with two: "one" is often not a number.
+# The words start with two, because "one" is often not a number.
 _WORDS = {
     "en": "two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen twenty",
@@ -93,7 +93,7 @@ _WORD_NUMBERS = {
     language: _numbered({language: words}, 2) | _numbered({language: _TENS.get(language, "")}, 30, 10)
     for language, words in _WORDS.items()
 }
-# These are also ordinary words: they are months only beside a day or a year.
+# These are also ordinary words, so they are months only beside a day or a year.
 _AMBIGUOUS = frozenset(["may", "march", "mars", "mai", "marzo", "mar", "jan", "dec", "sep", "mei", "maj", "mär"])
 
 
@@ -120,7 +120,7 @@ _DATES = tuple(
 _BARE_MONTH = re.compile(rf"\b{_MONTH}(?!\w)", re.I)
 _WEEKDAY = re.compile(rf"\b({_any(_WEEKDAY_NUMBERS)})s?\b|([月火水木金土日]曜|星期[一二三四五六日])", re.I)
 
-# A blank separates thousands, or two numbers. The other characters separate thousands or decimals.
+# A space separates thousands, or two numbers. The other characters separate thousands or decimals.
 _FIGURE = re.compile(r"\d{1,3}(?:[ \u00a0\u2009\u202f'’]\d{3})+(?!\d)(?:[.,]\d+)?|\d+(?:[.,:]\d+)*")
 _BLANK = re.compile(r"[ \u00a0\u2009\u202f'’]")
 _COUNTED = re.compile(r"[\s*`]{0,4}([%€$£¥°]|[^\W\d_]+)")
@@ -136,7 +136,7 @@ _CJK_NUMBER = re.compile(
 
 
 def read(text: str, language: str | None) -> Numerals:
-    """Return the numbers and dates of a text. `language`: of the words for numbers."""
+    """Return the numbers and dates of a text. `language`: the language of number words."""
     text = _CJK_NUMBER.sub(lambda match: str(_cjk_number(match[0])), _with_ascii_digits(text))
     weekdays = frozenset(_WEEKDAY_NUMBERS[(match[1] or match[2]).lower()] for match in _WEEKDAY.finditer(text))
     text = _WEEKDAY.sub(" ", text)
@@ -216,7 +216,7 @@ def _plain(digits: str, decimals: str = "") -> str:
 
 
 def _cjk_number(run: str) -> int:
-    """Return the number that kanji write.
+    """Return the number that is written in kanji.
 
     >>> _cjk_number("十七"), _cjk_number("二〇二六"), _cjk_number("三万五千")
     (17, 2026, 35000)

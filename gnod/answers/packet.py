@@ -1,7 +1,7 @@
-"""Choose the passages of a packet of evidence: the fewest that support an answer, within a number of tokens. Pure.
+"""Choose the passages of a packet of evidence: the fewest that support an answer, within a token budget. Pure.
 
-Greedy: the passage with the most value comes first. Value is the passage's score, and a bonus for words of the question
-that no chosen passage has. A passage that repeats a chosen one, or that adds little, is left out.
+The choice is greedy: the passage with the most value comes first. The value is the passage's score plus a bonus for
+words of the question that no chosen passage has. A passage that repeats a chosen one, or that adds little, is left out.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from gnod.types import estimated_tokens
 
 # The value of all words of the question together, as a share of the first passage's score.
 COVERAGE = 0.25
-# A passage repeats a chosen one if that has this share of its character sequences of this length, and all its figures.
+# A passage repeats a chosen one if the chosen one has this share of its character sequences, and all its figures.
 COPIED = 0.9
-# A further passage must have this share of the first one's value; the second number is added by the time the budget is
-# used up, so that a packet grows only by what is as good as its first passage. A small budget counts as a larger one.
+# Another passage must have this share of the first one's value. The share grows by the second number until the budget
+# is used up, so that a large packet gets only passages that are about as good as its first one. A budget below the
+# minimum counts as the minimum.
 WORTHWHILE, _RISE = 0.57, 0.25
 _LEAST_BUDGET = 1000
 _CHARACTERS = 5
@@ -31,7 +32,7 @@ _SPACE = re.compile(r"[\W_]+")
 
 
 class PacketSource(NamedTuple):
-    """A document. `head`: what a reader sees of it once, above its passages: title and address."""
+    """A document. `head`: the title and address, which the reader sees once above its passages."""
 
     text: str
     head: str
@@ -39,9 +40,9 @@ class PacketSource(NamedTuple):
 
 class Option(NamedTuple):
     """A passage that may be chosen: a range of a document's text. `lead`: the range of the table's header, or of the
-    line above the list. `words`: numbers of the question's words in it. `short`: the same without its surroundings, for
-    a small budget; None: it is that already. A chosen one is joined with others next to it, and has no lead if another
-    passage of the packet has it."""
+    line above the list. `words`: numbers of the question's words in it. `short`: the passage without its surroundings,
+    for a small budget; None if it has none. A chosen passage is joined with adjacent ones, and loses its lead if
+    another passage of the packet contains it."""
 
     document: int
     start: int
@@ -54,7 +55,7 @@ class Option(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """`repeats`: the number of the passage of the packet that has the same text."""
+    """`repeats`: the number of the passage in the packet that has the same text."""
 
     reason: Reason
     option: Option
@@ -63,8 +64,8 @@ class LeftOut(NamedTuple):
 
 
 class Packet(NamedTuple):
-    """`passages`: grouped by document, the one with the best passage first, and in order of their lines. `tokens`: of
-    all, with headings and heads. `left_out`: best first."""
+    """`passages`: grouped by document, in order of their lines; the document with the best passage comes first.
+    `tokens`: of all passages, with headings and heads. `left_out`: best first."""
 
     passages: list[Option]
     tokens: int
@@ -77,7 +78,7 @@ def choose(
     weights: Sequence[float],
     max_tokens: int,
 ) -> Packet:
-    """Return the packet. `options`: in any order. `weights` of the question's words; their sum is 1."""
+    """Return the packet. `options`: in any order. `weights`: of the question's words; their sum is 1."""
     return _Selection(sources, weights, max_tokens).run(options)
 
 
@@ -137,15 +138,15 @@ class _Selection:
         return self._texts[key]
 
     def _fitting(self, option: Option) -> list[Option] | None:
-        """Return the chosen passages with one more; None if it does not fit, not even without its surroundings."""
+        """Return the chosen passages with one more; None if it does not fit even without its surroundings."""
         joined = self._joined(option)
         if self._cost(joined) <= self._max_tokens:
             return joined
         return self._fitting(option.short) if option.short else None
 
     def _joined(self, option: Option) -> list[Option]:
-        """Return the chosen passages with one more, in the order of the packet. Passages with nothing but white space
-        between them become one."""
+        """Return the chosen passages with one more, in the order of the packet. Passages that only white space
+        separates become one."""
         text = self._sources[option.document].text
         places = [*(each for each in self._chosen if each.document == option.document), option]
         joined: list[Option] = []
@@ -179,7 +180,7 @@ class _Selection:
         )
 
     def _number(self, place: Option) -> int:
-        """Return the number of the passage that has this place now."""
+        """Return the number of the passage that contains this place now."""
         return next(
             n
             for n, each in enumerate(self._chosen)
@@ -188,7 +189,7 @@ class _Selection:
 
 
 def _order(option: Option) -> tuple[object, ...]:
-    """The best first; of equals, always the same."""
+    """Return the sort key: best first, and deterministic for equal passages."""
     short = option.short or option
     return (-option.score, *option[:3], short.start, short.end, sorted(option.words))
 
@@ -201,7 +202,7 @@ def _in_order(passages: Sequence[Option]) -> list[Option]:
 
 
 def _with_leads(passages: Sequence[Option]) -> list[Option]:
-    """Leave out the leads that are in a passage, or above an earlier one."""
+    """Leave out leads that are part of a passage, or above an earlier one."""
     seen: set[tuple[int, int]] = set()
     kept = []
     for passage in passages:
@@ -213,7 +214,7 @@ def _with_leads(passages: Sequence[Option]) -> list[Option]:
 
 
 class _ComparedText:
-    """The parts of a text that tell whether another text repeats it."""
+    """The parts of a text that show whether another text repeats it."""
 
     def __init__(self, text: str) -> None:
         self._plain = _SPACE.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()

@@ -1,9 +1,9 @@
-"""Build the prompt: short rules, the sources as quotations, the question last. Pure.
+"""Build the prompt: short rules, then the sources as quotations, then the question. Pure.
 
-Documents are data. Each is between two fences that no document contains. Anything in a document that looks like a
+Documents are data. Each one is between two fences that no document contains. Text in a document that looks like a
 fence, a citation such as `[1]`, or chat markup is changed.
 
-Tried with SmolLM2-135M on ten questions: an example, and a grammar that forces citations, gave no more right answers
+With SmolLM2-135M on ten questions, neither an example nor a grammar that forces citations gave more correct answers
 than the rules alone.
 """
 
@@ -44,7 +44,7 @@ _CHAT_MARKUP = re.compile(r"<(?=[|｜/]?(?:[|｜]|s>|im_|start_of|end_of|INST|SY
 
 
 def build(question: str, sources: Sequence[tuple[str, str]], language: str | None) -> list[Message]:
-    """Return the conversation. It depends on the arguments only. `sources`: titles and texts."""
+    """Return the messages. They depend only on the arguments. `sources`: titles and texts."""
     texts = [(neutral(" ".join(title.split())), neutral(text)) for title, text in sources]
     fence = _fence([part for text in texts for part in text])
     ask, word = _WORDS.get(language or "", _WORDS["en"])
@@ -69,8 +69,8 @@ def neutral(text: str) -> str:
 
 
 def without_prompt(answer: str) -> str:
-    """Return the answer without parts of the prompt that the model repeated: fences, rules, roles, and the lines that
-    name sources. Small models repeat all of it.
+    """Return the answer without parts of the prompt that the model repeated: fences, rules, roles, and lines that name
+    sources. Small models repeat all of these.
 
     >>> without_prompt("It is Miso [1].\\n</qc52b342b>\\nuser: Source [1]: Cats")
     'It is Miso [1].\\n\\n'

@@ -1,6 +1,6 @@
-"""The configured models as queries and answers use them: which ones, how fast they are, and why one is missing.
+"""Provide the configured models to queries and answers: which models, how fast they are, and why one is missing.
 
-A reason names the command that helps; the pipeline passes it on.
+The reason for a missing model names the command that helps; the pipeline passes it on.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from gnod.types import UnavailableModel
 T = TypeVar("T")
 
 
-# The smallest model that is called by default, in parameters. Models of 0.13 and 0.27 billion were measured, and are
-# far worse than the first quote. Larger ones were not available, so this value is an assumption
+# The smallest model that is called by default, in parameters. Measured models of 0.13 and 0.27 billion are far worse
+# than the first quote. Larger ones were not available, so this value is an assumption
 # (docs/adr/0032-generated-answers.md; `benchmarks/generated.py` revises it).
 MIN_PARAMETERS = 1_000_000_000
 
 
 class NotCalled(NamedTuple):
-    """No model writes an answer. `why`: in words; None if the user does not want an answer."""
+    """No model writes an answer. `why`: the reason in words; None if the user does not want an answer."""
 
     reason: Literal["no_model", "model_too_small", "not_wanted"]
     why: str | None
@@ -62,7 +62,7 @@ class ConfiguredModels:
         egress: EgressPolicy,
     ) -> None:
         self._egress = egress
-        # The vectors of meaningless questions, by model.
+        # The vectors of meaningless questions by model address.
         self._nonsense: dict[str, Floats] = {}
         self._database = database
         self._models = models
@@ -117,7 +117,7 @@ class ConfiguredModels:
     async def quote_dependencies(
         self, read: Read, found: HybridResult, collections: Sequence[str]
     ) -> QuoteDependencies:
-        """Return what reads the documents that a search found; `read` as in that search."""
+        """Return the dependencies that read the documents of a search. `read`: as in that search."""
         seen = await self._seen(read, collections)
 
         async def embed(uri: str, sentences: Sequence[EmbeddingText]) -> Floats:
@@ -133,9 +133,9 @@ class ConfiguredModels:
         self, read: Read, collections: Sequence[str], wanted: bool | None = None
     ) -> Generator | NotCalled:
         """Return the model that writes answers, or why none is called: it may be too small, or may not be allowed to
-        have these texts. `read` as in `search`. `wanted`: any that is configured, or none; None: a capable one. Raises
-        ModelNotConfigured, ModelNotPulled, ModelCorrupt, EgressForbidden and EndpointFailed, if one is wanted and
-        cannot be had."""
+        get these texts. `read`: as in `search`. `wanted`: True accepts any configured model, False none, None only a
+        capable one. With True, raises ModelNotConfigured, ModelNotPulled, ModelCorrupt, EgressForbidden and
+        EndpointFailed."""
         if wanted is False:
             return NotCalled("not_wanted", None)
         try:
@@ -154,8 +154,8 @@ class ConfiguredModels:
         return NotCalled("model_too_small", _too_small(model_uris.short_name(model_uris.parse(uri)), size))
 
     async def _seen(self, read: Read, collections: Sequence[str]) -> list[str]:
-        """Return the collections in a snapshot, some of which may be gone from the config; empty if some are named, or
-        if no server runs a model."""
+        """Return the collections of the snapshot, which may include ones that are no longer in the config; empty if
+        `collections` names some, or if no server runs a model."""
         asks_servers = any(model_uris.endpoint_of(use.uri) for use in self._models.uses())
         return await read(_collections) if asks_servers and not collections else []
 
@@ -179,9 +179,9 @@ def _only(collections: Sequence[str]) -> str | None:
 
 
 def is_capable(parameters: int | None) -> bool:
-    """Tell whether a model is called by default. None: a server runs it, and the user chose that server.
+    """Return whether a model is called by default. None: a server runs it, and the user chose that server.
 
-    Names of models are rounded, so the size is rounded as well: a "1B" model may have 999,885,952 parameters.
+    The size is rounded, because the names of models are: a "1B" model may have 999,885,952 parameters.
     """
     return parameters is None or round(parameters / 1e9, 2) * 1e9 >= MIN_PARAMETERS
 

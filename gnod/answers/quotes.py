@@ -1,7 +1,7 @@
 """Score the sentences of the documents that the search found, and choose those that answer the question.
 
-Models run between the steps: `collect` preselects by everything that is known without one, `rank` adds the vectors of
-these few sentences, `reranked` the judgement of a cross-encoder. A score is a weighted mean of:
+Models run between the steps. `collect` preselects sentences without a model, `rank` adds their vectors, and `reranked`
+adds the scores of a cross-encoder. A score is a weighted mean of:
 
     the document's score in the search · the cosine of the stored piece around the sentence · the cosine of the sentence
     itself · the share of the question's words in it · whether it has the expected kind of answer
@@ -36,27 +36,27 @@ from gnod.store.vectors.vector_rows import EmbeddedPiece
 from gnod.types import source_line
 
 MAX_QUOTES = 3
-# The answer is nearly always in one of the first documents, and a further one costs time.
+# The answer is nearly always in one of the first documents, and each further document costs time.
 DOCUMENTS = 10
-# This many sentences are embedded, or read by a cross-encoder. On squad-en, 6 give the same quotes as all. Some of them
-# are from another document than the first.
+# The number of sentences that are embedded or read by a cross-encoder, and the maximum from one document. On squad-en,
+# 6 sentences give the same quotes as all.
 PRESELECTED = 8
 _OF_ONE_DOCUMENT = 4
-# Weights of the parts of a score, chosen on one half of squad-en. Near these values, all do about equally well
+# Weights of the parts of a score, chosen on one half of squad-en. Values near these give about the same results
 # (docs/adr/0031-quotes.md). A sentence that ends with a colon or a question mark only promises an answer.
 WEIGHTS = {"document": 1.0, "piece": 1.0, "sentence": 1.0, "words": 1.5, "type": 0.25, "promise": -0.25}
-# A word of the question counts less outside the sentence: in the sentence before ("It opened in 1901."), in title,
-# headings and the header of a table, and in earlier sentences of the paragraph.
+# A word of the question counts less outside the sentence: in the sentence before ("It opened in 1901."), in the title,
+# headings or the header of a table, or in earlier sentences of the paragraph.
 _BEFORE = 0.5
 _ABOVE = 0.5
 _EARLIER = 0.3
-# A further quote with less than this share of the best score is left out.
+# A quote with less than this share of the best score is left out.
 _WORTHWHILE = 0.5
-# In a longer text, only the surroundings of its best places are read.
+# In a text longer than this, only the surroundings of its best places are read.
 _LONG = 24_000
 _REACH = 1_500
 _PLACES = 4
-# Forms of a word that a stemmer does not unite share most character sequences of this length: "deploy", "deployment".
+# Related words that a stemmer keeps apart share most character sequences of this length: "deploy", "deployment".
 _LETTERS = 4
 
 _WORD = re.compile(r"\w+")
@@ -72,8 +72,8 @@ _Shares = tuple[float, ...]
 
 class ScoredQuote(NamedTuple):
     """`text` is an exact part of the document's canonical text; `line` to `end_line` are lines of the file. `location`:
-    in a source without lines. `heading`: the headings above it, joined by ` > `. `citation`: as of `line_citations`.
-    `score`: in [0, 1]. `components`: the parts of the score."""
+    the place in a source without lines. `heading`: the headings above it, joined by ` > `. `citation`: as in
+    `line_citations`. `score`: in [0, 1]. `components`: the parts of the score."""
 
     rank: int
     document_id: int
@@ -95,9 +95,9 @@ class ScoredQuote(NamedTuple):
 
 
 class UnitCandidate(NamedTuple):
-    """A unit with what is known of it without running a model. `uri`: of the model that embeds its collection; empty
-    without one. `has_word`: a word of the question is in it or above it. `piece`: cosine of the stored piece around it;
-    None without a vector."""
+    """A unit, with the evidence that needs no model. `uri`: the address of the model that embeds its collection; empty
+    without one. `has_word`: whether a word of the question is in it or above it. `piece`: the cosine of the stored
+    piece around it; None without a vector."""
 
     document: DocumentRow
     unit: TextUnit
@@ -113,7 +113,7 @@ class UnitCandidate(NamedTuple):
 
     @property
     def context(self) -> str:
-        """Return title and headings."""
+        """Return the title and the headings."""
         return " > ".join(dict.fromkeys(filter(None, (self.document.title, *self.unit.heading.split(" > ")))))
 
     @property
@@ -130,15 +130,15 @@ class ScoredUnit(NamedTuple):
 
 
 class ReadText(NamedTuple):
-    """The canonical text of a document, and its units in order; of a long text, those that were read."""
+    """The canonical text of a document, and its units in order; for a long text, only the units that were read."""
 
     text: str
     units: Sequence[TextUnit]
 
 
 class Collected(NamedTuple):
-    """The preselected units, best first. `base` of each model: cosine of unrelated texts. `units`: number of all.
-    `texts`: by document id. `words`: those of the question."""
+    """The preselected units, best first. `base`: the cosine of unrelated texts, by model. `units`: the number of all
+    units. `texts`: by document id. `words`: of the question."""
 
     candidates: list[UnitCandidate]
     base: Mapping[str, float]
@@ -156,7 +156,7 @@ def collect(
     preselected: int = PRESELECTED,
 ) -> Collected:
     """Return the units that are most probably an answer. A unit without a word of the question must be nearer to it
-    than nonsense is. `scores`: of the documents in the search, by document id, best first. `read`: the number of
+    than nonsense is. `scores`: the search scores of the documents, by document id, best first. `read`: the number of
     documents to read."""
     reader = _UnitScorer(connection, question)
     by_id = documents.by_ids(connection, list(scores))
@@ -170,38 +170,38 @@ def collect(
         for candidate in reader.candidates
         if candidate.has_word or (candidate.piece is not None and candidate.piece >= limits.get(candidate.uri, 1.0))
     ]
-    order = _best_first([_scored(each, base, None)[0] for each in relevant])
+    order = _best_first([_scored(candidate, base, None)[0] for candidate in relevant])
     candidates = _mixed([relevant[n] for n in order], preselected)
     return Collected(candidates, base, len(reader.candidates), reader.texts, reader.words)
 
 
 def rank(collected: Collected, cosines: Sequence[float | None]) -> list[ScoredUnit]:
-    """Return the candidates with their scores, best first. `cosines` of the candidates with the question; None: not
-    known."""
+    """Return the candidates with their scores, best first. `cosines`: of the candidates with the question; None if
+    unknown."""
     scored = [
-        ScoredUnit(each, *_scored(each, collected.base, cosine))
-        for each, cosine in zip(collected.candidates, cosines, strict=True)
+        ScoredUnit(candidate, *_scored(candidate, collected.base, cosine))
+        for candidate, cosine in zip(collected.candidates, cosines, strict=True)
     ]
-    return sorted(scored, key=lambda each: -each.score)
+    return sorted(scored, key=lambda unit: -unit.score)
 
 
 def reranked(scored: Sequence[ScoredUnit], scores: Sequence[float]) -> list[ScoredUnit]:
-    """Blend in the scores that a cross-encoder gives the first candidates, in [0, 1], as for documents."""
-    blended = reranking.blend([each.score for each in scored], scores)
+    """Blend in the scores of a cross-encoder for the first candidates, in [0, 1], as for documents."""
+    blended = reranking.blend([unit.score for unit in scored], scores)
     with_scores = [
-        each._replace(score=score, components={**each.components, **({"rerank": scores[n]} if n < len(scores) else {})})
-        for n, (each, score) in enumerate(zip(scored, blended, strict=True))
+        unit._replace(score=score, components={**unit.components, **({"rerank": scores[n]} if n < len(scores) else {})})
+        for n, (unit, score) in enumerate(zip(scored, blended, strict=True))
     ]
-    return sorted(with_scores, key=lambda each: -each.score)
+    return sorted(with_scores, key=lambda unit: -unit.score)
 
 
 def choose(scored: Sequence[ScoredUnit], texts: Mapping[int, ReadText], limit: int = MAX_QUOTES) -> list[ScoredQuote]:
-    """Return the quotes. A text that occurs twice is quoted once. `texts`: as in Collected."""
+    """Return the quotes, without repeated texts. `texts`: as in Collected."""
     found: dict[str, ScoredUnit] = {}
-    for each in scored:
-        if each.score >= _WORTHWHILE * scored[0].score:
-            found.setdefault(" ".join(each.candidate.text.split()), each)
-    return [quote(each, texts, number) for number, each in enumerate(islice(found.values(), limit), start=1)]
+    for unit in scored:
+        if unit.score >= _WORTHWHILE * scored[0].score:
+            found.setdefault(" ".join(unit.candidate.text.split()), unit)
+    return [quote(unit, texts, number) for number, unit in enumerate(islice(found.values(), limit), start=1)]
 
 
 class _UnitScorer:
@@ -217,7 +217,7 @@ class _UnitScorer:
         self._weights = np.array(self.words.weights)
         self._letters = [_sequences(word.surface) for word in self.words.words]
         self._seen: set[str] = set()
-        # The cosines of nonsense with all pieces, one row each, by model
+        # The cosines of NONSENSE with all pieces, one row each, by model.
         self._nonsense: dict[str, list[Floats]] = {}
 
     def read(self, document: DocumentRow, score: float) -> None:
@@ -233,7 +233,7 @@ class _UnitScorer:
             self._nonsense.setdefault(uri, []).append(near.nonsense)
         line, counted = 1, 0
         above: dict[tuple[str, int], _Shares] = {}
-        # The words of the unit before, and of all before it in the paragraph, list or table.
+        # The words of the unit before, and of all earlier units in the paragraph, list or table.
         before: _Shares = ()
         earlier: _Shares = ()
         block = -1
@@ -287,7 +287,7 @@ class _UnitScorer:
         return float(found @ self._weights) if len(self._weights) else 0.0
 
     def base(self) -> dict[str, float]:
-        """Return the cosine of texts that have nothing to do with each other, by model."""
+        """Return the cosine of unrelated texts, by model."""
         return {uri: float(np.concatenate(rows).mean()) for uri, rows in self._nonsense.items()}
 
     def limits(self) -> dict[str, float]:
@@ -297,7 +297,7 @@ class _UnitScorer:
     def _units(
         self, document: DocumentRow, text: str, pieces: Sequence[EmbeddedPiece], near: NearPieces
     ) -> list[TextUnit]:
-        """Return the units of a text; of a long one, those around its best places."""
+        """Return the units of a text; for a long one, only those around its best places."""
         is_code = document.converter.startswith("code/") or document.mime in _CODE
         if len(text) <= _LONG:
             return sentences.units(text, document.language, is_code=is_code)
@@ -323,7 +323,7 @@ class _UnitScorer:
 
 
 def _sequences(word: str) -> frozenset[str]:
-    """Return the sequences of letters of a word and its ends; empty for a short one."""
+    """Return the character sequences of a word, including its ends; empty for a short word."""
     if len(word) < _LETTERS or not word.isalpha():
         return frozenset()
     padded = f" {word.casefold()} "
@@ -333,9 +333,9 @@ def _sequences(word: str) -> frozenset[str]:
 def _scored(
     candidate: UnitCandidate, base: Mapping[str, float], cosine: float | None
 ) -> tuple[float, dict[str, float]]:
-    """Return the score of a candidate and its parts. A model's cosines are scaled: 0 for texts that have nothing to do
-    with each other, 1 for equal texts. Without a vector of the sentence, that of its piece counts for both; without
-    any, the words count for them."""
+    """Return the score of a candidate and its parts. A model's cosines are scaled: 0 for unrelated texts, 1 for equal
+    texts. If the sentence has no vector, the vector of its piece counts for both; without any vector, the words count
+    instead."""
     low = min(base.get(candidate.uri, 0.0), 0.99)
     piece = candidate.words if candidate.piece is None else (candidate.piece - low) / (1 - low)
     sentence = piece if cosine is None else (cosine - low) / (1 - low)
@@ -352,7 +352,7 @@ def _scored(
 
 
 def _mixed(candidates: Sequence[UnitCandidate], limit: int) -> list[UnitCandidate]:
-    """Return the first candidates, but not too many of one document while there are others."""
+    """Return the first candidates, but not too many from one document while there are others."""
     counts: Counter[int] = Counter()
     first: list[UnitCandidate] = []
     others: list[UnitCandidate] = []
@@ -363,12 +363,13 @@ def _mixed(candidates: Sequence[UnitCandidate], limit: int) -> list[UnitCandidat
 
 
 def _best_first(values: Sequence[float]) -> list[int]:
-    """Return the numbers of the values, largest first; of equals, the first."""
+    """Return the indices of the values, largest first; equal values keep their order."""
     return sorted(range(len(values)), key=lambda n: -values[n])
 
 
 def _widened(text: str, places: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return the ranges around places, from and to a blank line if one is near, in order and without overlap."""
+    """Return the ranges around places, in order and without overlap. A range begins and ends at a blank line if one is
+    near."""
     ranges: list[tuple[int, int]] = []
     for start, end in sorted(places):
         low, high = max(start - _REACH, 0), min(end + _REACH, len(text))

@@ -1,6 +1,6 @@
-"""From the result of a search to quotes: collect sentences, embed the best, let a cross-encoder read them.
+"""Find quotes in the result of a search: collect sentences, embed the best, and let a cross-encoder read them.
 
-In a fraction of a second: each model is left out where it is missing, fails or takes too long.
+This takes a fraction of a second: a model that is missing, fails or takes too long is skipped.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from gnod.search.hybrid.stages import HybridResult
 from gnod.store.connection import Read
 from gnod.types import UnavailableModel
 
-# The time for both models together. Embedding the sentences takes a tenth of it on two cores.
+# The time for both models together. On two cores, embedding the sentences takes a tenth of it.
 LIMIT_S = 0.5
 
 EmbedSentences = Callable[[str, Sequence[EmbeddingText]], Awaitable[Floats]]
-"""Returns the vectors of sentences by the model with this address. Raises GnoError."""
+"""Embeds sentences with the model at this address. Raises GnoError."""
 
 
 class QuoteDependencies(NamedTuple):
-    """`read`: the read function of the search. `nonsense` of each model that embedded the question, as in
-    `EmbeddedQuestion`."""
+    """`read`: the read function of the search. `nonsense`: as in `EmbeddedQuestion`, for each model that embedded the
+    question."""
 
     read: Read
     embed: EmbedSentences
@@ -41,7 +41,7 @@ class QuoteDependencies(NamedTuple):
 
 
 class Quoted(NamedTuple):
-    """`quotes`: best first. `confidence`: that they answer the question."""
+    """`quotes`: best first. `confidence`: the confidence that they answer the question."""
 
     quotes: list[ScoredQuote]
     confidence: Confidence
@@ -59,7 +59,7 @@ class ScoredUnits(NamedTuple):
 async def quote(
     dependencies: QuoteDependencies, question: str, found: HybridResult, *, limit_s: float = LIMIT_S
 ) -> Quoted:
-    """Return the sentences of the documents found that answer the question. `limit_s`: for the models."""
+    """Return the sentences of the found documents that answer the question. `limit_s`: the time for the models."""
     scored = await score(dependencies, question, found, limit_s=limit_s)
     return Quoted(
         quotes.choose(scored.units, scored.collected.texts),
@@ -77,7 +77,7 @@ async def score(
     documents: int = quotes.DOCUMENTS,
     preselected: int = quotes.PRESELECTED,
 ) -> ScoredUnits:
-    """Return the units of the first documents that are most probably an answer. Models read the best of them."""
+    """Return the units of the first documents that are most probably an answer. Models read only the best of them."""
     budget = TimeBudget(limit_s)
     started = time.perf_counter()
     vectors = found.vectors.row(0) if found.vectors else {}
@@ -104,7 +104,7 @@ async def _cosines(
     cosines: list[float | None] = [None] * len(collected.candidates)
     why = None
     for uri, vector in question.vectors.items():
-        places = [n for n, each in enumerate(collected.candidates[: quotes.PRESELECTED]) if each.uri == uri]
+        places = [n for n, candidate in enumerate(collected.candidates[: quotes.PRESELECTED]) if candidate.uri == uri]
         try:
             texts = [collected.candidates[n].embedding_text for n in places]
             if not texts:
@@ -127,7 +127,7 @@ async def _reranked(
     reranker = dependencies.reranker
     if isinstance(reranker, UnavailableModel) or len(scored) < 2:
         return scored
-    shown = [f"{each.candidate.context}\n{each.candidate.text}" for each in scored[: quotes.PRESELECTED]]
+    shown = [f"{unit.candidate.context}\n{unit.candidate.text}" for unit in scored[: quotes.PRESELECTED]]
 
     async def texts(plan: RerankPlan) -> list[str]:
         return shown[: plan.documents]

@@ -1,8 +1,8 @@
-"""The answer service: from a question to quotes, to a generated answer with checked citations, or to evidence.
+"""The answer service: answers a question by quotes, by a generated answer with checked citations, or by evidence.
 
-The quotes come first, from keyword and vector search alone; the other stages of a search may take seconds. The model
-stops when the caller is cancelled, and when it only repeats itself. If no capable model is configured, the quotes are
-the answer. Must not depend on the wire types.
+The quotes come first, from keyword and vector search alone, because the other stages of a search may take seconds. The
+model stops when the request is cancelled, or when it only repeats itself. If no capable model is configured, the quotes
+are the answer. This module must not depend on the wire types.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from gnod.search.results import SearchRequest
 from gnod.search.service import PreparedQuery, SearchService
 from gnod.types import UnavailableModel, estimated_tokens
 
-# A model without a GPU writes a few words per second. At this limit, the text so far is the answer.
+# Without a GPU, a model writes a few words per second. At this limit, the text so far is the answer.
 LIMIT_S = 120.0
-# The tokens of all sources: a model of 1.7B parameters without a GPU reads about 100 per second. They get the least
-# even if `max_tokens` leaves less.
+# The limits for the tokens of all sources: without a GPU, a model of 1.7B parameters reads about 100 per second. The
+# minimum applies even if `max_tokens` leaves less.
 _MAX_SOURCE_TOKENS = 1200
 _MIN_SOURCE_TOKENS = 400
-# The number of claims and of citations that are checked at once. A claim takes about as long as a search.
+# The maximum number of claims, and of citations, in one request. A claim takes about as long as a search.
 MAX_CHECKED = 100
 
 
 class AnswerOptions(NamedTuple):
-    """`max_tokens`: of the answer. `generate`: True calls the model whatever its size; False calls none; None calls one
-    that is large enough."""
+    """`max_tokens`: of the answer. `generate`: True calls the model whatever its size; False calls none; None calls it
+    if it is large enough."""
 
     expand: bool
     rerank: bool
@@ -55,23 +55,24 @@ class AnswerOptions(NamedTuple):
 
 
 class Listener(Protocol):
-    """Learns how far an answer is. `copies`: those of the documents, by id."""
+    """Gets the progress of an answer. `copies`: of the documents, by id."""
 
     def quoted(self, found: Quoted, copies: Mapping[int, Copies]) -> None: ...
     def chose(self, sources: Sequence[PassageText], copies: Mapping[int, Copies]) -> None: ...
     def wrote(self, text: str, length: int) -> None:
-        """`text`: what the model has just written, unchecked. `length`: of all that it has written, in characters."""
+        """`text`: the text that the model has just written, unchecked. `length`: of all its text so far, in
+        characters."""
 
 
 AnswerReason = Literal[
     "not_found", "no_model", "model_too_small", "not_wanted", "no_sources", "model_declined", "unsupported"
 ]
-"""Why the quotes are the whole answer, or why there is none."""
+"""Why the quotes are the whole answer, or why there is no answer."""
 
 
 class Answer(NamedTuple):
-    """`sources`: what the model read; it cites them by their number from 1. `generated` and `checked`: what it wrote;
-    None if it was not asked. `reason`: None if there is a generated text. `generator`: the model that was called, or
+    """`sources`: the passages that the model read; it cites them by number from 1. `generated` and `checked`: its text;
+    None if no model was called. `reason`: None if there is a generated text. `generator`: the model that was called, or
     why none was."""
 
     quoted: Quoted
@@ -93,7 +94,7 @@ class EvidenceFound(NamedTuple):
 
 
 class JudgedClaim(NamedTuple):
-    """`sentence`: what supports or contradicts the claim."""
+    """`sentence`: the sentence that supports or contradicts the claim."""
 
     text: str
     stance: Stance
@@ -124,7 +125,7 @@ class AnswerService:
         self._models = models
 
     async def answer(self, request: SearchRequest, options: AnswerOptions, listener: Listener) -> Answer:
-        """Answer a question. Raises what `ConfiguredModels.generator` raises."""
+        """Answer a question. Raises the errors of `ConfiguredModels.generator`."""
         async with self._searches.question(request) as question:
             generator = await self._models.generator(question.read, request.collections, options.generate)
             answering = _Answering(self._models, request, options, question, listener)
@@ -141,12 +142,12 @@ class AnswerService:
         return Answer(quoted, sources, *given, answering.said(freshness))
 
     async def evidence(self, request: SearchRequest, options: HybridSettings, max_tokens: int) -> EvidenceFound:
-        """Return the fewest passages that support an answer, within a number of tokens."""
+        """Return the fewest passages that support an answer, within a token budget."""
         async with self._searches.question(request) as question:
             found = await question.find(options)
             dependencies = await self._models.quote_dependencies(question.read, found, request.collections)
             evidence = await gather(dependencies, question.text, found, max_tokens=max_tokens)
-            copies = await question.copies({each.place.document.id for each in evidence.passages})
+            copies = await question.copies({passage.place.document.id for passage in evidence.passages})
             freshness = await question.freshness()
         reason = self._searches.lexical_only_reason(found)
         notes = [note for note in question.notes(found) if note != reason]
@@ -154,8 +155,8 @@ class AnswerService:
         return EvidenceFound(evidence, copies, reason, _said(question, freshness, stages, notes))
 
     async def verify(self, request: SearchRequest, on_claim: Callable[[int, int], None]) -> VerifiedText:
-        """Check the claims and the citations in the request's text. `on_claim` gets the number of the claims that are
-        done, and of all. Raises InvalidParams if there are too many."""
+        """Check the claims and the citations in the request's text. `on_claim` gets the number of checked claims, and
+        of all. Raises InvalidParams if there are too many."""
         freshness = await self._searches.current(request)
         cited, text = line_citations.find(request.text), line_citations.without(request.text)
         language = await asyncio.to_thread(detect_query, text)
@@ -180,7 +181,7 @@ class AnswerService:
             found = await question.find(options)
             dependencies = await self._models.quote_dependencies(question.read, found, request.collections)
             scored = await quoting.score(
-                dependencies._replace(reranker=UnavailableModel("it judges answers, not claims")),
+                dependencies._replace(reranker=UnavailableModel("the reranker judges answers, not claims")),
                 *(question.text, found),
                 preselected=verification.COMPARED,
                 limit_s=verification.LIMIT_S,
@@ -191,7 +192,7 @@ class AnswerService:
 
 
 class _Answering:
-    """One question while it is answered."""
+    """Answers one question."""
 
     def __init__(
         self,
@@ -217,11 +218,11 @@ class _Answering:
         quoted = await quoting.quote(dependencies, self._question.text, found)
         self._stages += quoted.stages
         self._note("quotes", self._question.asked.started, {"quotes": len(quoted.quotes)})
-        self._listener.quoted(quoted, await self._copies({each.document_id for each in quoted.quotes}))
+        self._listener.quoted(quoted, await self._copies({quote.document_id for quote in quoted.quotes}))
         return quoted
 
     async def choose(self, generator: Generator) -> list[PassageText]:
-        """Return the passages that the model is to read: the evidence for an answer."""
+        """Return the passages for the model to read: the evidence for an answer."""
         options, question = self._options, self._question
         limit, min_score = self._request.limit, self._request.min_score
         result = await self._find(
@@ -233,7 +234,7 @@ class _Answering:
         evidence = await gather(dependencies, question.text, result, max_tokens=max_tokens)
         self._stages += evidence.stages
         if sources := evidence.passages:
-            self._listener.chose(sources, await self._copies({each.place.document.id for each in sources}))
+            self._listener.chose(sources, await self._copies({passage.place.document.id for passage in sources}))
         return sources
 
     async def write(self, generator: Generator, sources: Sequence[PassageText]) -> tuple[GeneratedText, CheckedAnswer]:
@@ -257,7 +258,7 @@ class _Answering:
     async def _generate(
         self, generator: Generator, sources: Sequence[PassageText], language: str | None
     ) -> GeneratedText:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         length = 0
 
         def on_text(text: str) -> None:
@@ -275,11 +276,11 @@ class _Answering:
         )
         details: dict[str, object] = {"model": generator.uri, "prompt_tokens": generated.prompt_tokens}
         details |= {"tokens": generated.tokens, "finish": generated.finish, "language": language}
-        self._note("answer", begun, details | {"said": generated.text})
+        self._note("answer", started, details | {"said": generated.text})
         return generated
 
     def _check(self, sources: Sequence[PassageText], answer: str, language: str | None) -> CheckedAnswer:
-        begun = time.perf_counter()
+        started = time.perf_counter()
         texts = [
             CitedText(number, f"{document.title}\n{source.in_context}", document.language)
             for number, source in enumerate(sources, start=1)
@@ -287,11 +288,11 @@ class _Answering:
         ]
         checked = citations.check(prompt.without_prompt(answer), self._question.text, texts, Analyzer(language))
         counts: dict[str, object] = {"kept": checked.kept, "dropped": checked.dropped}
-        self._note("citations", begun, counts | {"added": checked.added, "removed": checked.removed})
+        self._note("citations", started, counts | {"added": checked.added, "removed": checked.removed})
         return checked
 
-    def _note(self, name: str, begun: float, details: dict[str, object]) -> None:
-        self._stages.append(stage(name, begun, details))
+    def _note(self, name: str, started: float, details: dict[str, object]) -> None:
+        self._stages.append(stage(name, started, details))
 
 
 def _said(question: PreparedQuery, freshness: FreshnessReport, stages: Sequence[Stage], notes: Sequence[str]) -> Said:
@@ -302,9 +303,9 @@ def _said(question: PreparedQuery, freshness: FreshnessReport, stages: Sequence[
 def decide(
     not_called: AnswerReason | None, checked: CheckedAnswer | None, *, quoted: bool
 ) -> tuple[bool, AnswerReason | None]:
-    """Return whether the question is answered, and the reason: by a generated text of which a source supports a part,
-    or by quotes with enough confidence (`quoted`). `not_called`: why no model was called. `checked`: None without
-    sources."""
+    """Return whether the question is answered, and the reason. It is answered by a generated text that a source
+    supports in part, or by quotes with enough confidence (`quoted`). `not_called`: why no model was called. `checked`:
+    None without sources."""
     if checked is not None and checked.reason is None:
         return True, None
     if not quoted:

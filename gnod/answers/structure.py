@@ -1,7 +1,7 @@
-"""From one unit of a text to the passage around it that can be read by itself: a paragraph, a list item, a table row,
-a block of code. Pure.
+"""Widen one unit of a text to a passage that can be read by itself: a paragraph, a list item, a table row, or a block
+of code. Pure.
 
-A passage is a range of the text. What is too long is cut between units, around the one that was asked for.
+A passage is a range of the text. A passage that is too long is cut between units, around the requested one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Range(NamedTuple):
 
 
 def around(text: str, units: Sequence[TextUnit], at: int, max_tokens: int = MAX_TOKENS) -> Range:
-    """Return the passage around `units[at]`. It has more than `max_tokens` only if the unit alone has."""
+    """Return the passage around `units[at]`. It exceeds `max_tokens` only if the unit alone does."""
     unit = units[at]
     for first, last in _candidates(text, units, at):
         start, end = _trimmed(text, units[first], units[last])
@@ -43,7 +43,7 @@ def alone(text: str, unit: TextUnit) -> Range:
 
 
 def _range(text: str, unit: TextUnit, start: int, end: int) -> Range:
-    """Return the range with the whole lines of the lead, if it is above the passage."""
+    """Return the range, with the whole lines of the lead if the lead is above the passage."""
     low, high = unit.lead
     if high == 0 or high > start:
         return Range(start, end, unit.heading, (0, 0))
@@ -53,7 +53,7 @@ def _range(text: str, unit: TextUnit, start: int, end: int) -> Range:
 
 
 def _candidates(text: str, units: Sequence[TextUnit], at: int) -> list[tuple[int, int]]:
-    """Return what may be the passage, largest first: numbers of its first and last unit."""
+    """Return the possible passages, largest first, as the indices of their first and last unit."""
     unit = units[at]
     if unit.kind == "row":
         return [(at, at)]
@@ -71,7 +71,7 @@ def _span(units: Sequence[TextUnit], at: int, belongs: Callable[[int], bool]) ->
 
 
 def _reach(units: Sequence[TextUnit], at: int, step: int, belongs: Callable[[int], bool]) -> int:
-    """Return the last number in this direction up to which all units are in the same block as `units[at]`."""
+    """Return the last index in this direction up to which all units are in the same block as `units[at]`."""
     while 0 <= at + step < len(units) and belongs(at + step):
         at += step
     return at
@@ -82,7 +82,7 @@ def _is_same(one: TextUnit, other: TextUnit) -> bool:
 
 
 def _is_same_code(text: str, units: Sequence[TextUnit], n: int, unit: TextUnit) -> bool:
-    """Tell whether a line is in the same block of code. Only blank lines may be in between."""
+    """Return whether a line is in the same block of code. Only blank lines may be in between."""
     one = units[n]
     if (one.kind, one.heading) != (unit.kind, unit.heading):
         return False
@@ -96,7 +96,7 @@ def _begins_item(text: str, unit: TextUnit) -> bool:
 
 
 def _grown(text: str, units: Sequence[TextUnit], low: int, high: int, at: int, max_tokens: int) -> tuple[int, int]:
-    """Grow from a unit to both sides, the following one first, within `low` to `high`, as long as it fits."""
+    """Add units on both sides, the following one first, within `low` to `high`, as long as the passage fits."""
     first = last = at
     grows = True
     while grows:
@@ -111,7 +111,7 @@ def _grown(text: str, units: Sequence[TextUnit], low: int, high: int, at: int, m
 
 
 def _trimmed(text: str, first: TextUnit, last: TextUnit) -> tuple[int, int]:
-    """Return the range of units, with the markup at the beginning of the first line and the end of the last."""
+    """Return the range of units, including markup at the beginning of the first line and the end of the last."""
     start, end = first.start, last.end
     line = text.rfind("\n", 0, start) + 1
     if first.kind in ("row", "line") or _is_markup(text[line:start]):

@@ -1,9 +1,9 @@
-"""Find for each claim of a text the sentence that supports it, or that contradicts it. No model that writes is needed.
+"""For each claim of a text, find the sentence that supports or contradicts it. This needs no generative model.
 
-A claim is searched as a question is, and compared with the sentences that would be quoted. A sentence is near enough if
-it has the words of the claim and means nearly the same. It supports the claim if it has all of its figures, dates,
-names and identifiers, and contradicts it if it has others instead, or says the opposite (`contradiction`). A sentence
-about something else (`subjects`) does neither. Of all these sentences, the nearest decides.
+A claim is searched like a question, and compared with the sentences that would be quoted. A sentence is near enough if
+it has the words of the claim and nearly the same meaning. It supports the claim if it has all of its figures, dates,
+names and identifiers. It contradicts the claim if it has different ones, or says the opposite (`contradiction`). A
+sentence about something else (`subjects`) does neither. The nearest of these sentences decides.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from gnod.store.connection import Connection
 
 Stance = Literal["supported", "contradicted", "not_found"]
 
-# Sentences that are compared with a claim, best first.
+# The number of sentences that are compared with a claim, best first.
 COMPARED = 16
-# The time to embed them. It is long, because the stance of a claim must not depend on what else the machine does.
+# The time to embed them. It is long, because the verdict on a claim must not depend on the load of the machine.
 LIMIT_S = 5.0
-# A sentence supports or contradicts a claim from this score on: the mean of the share of the claim's words and of the
-# similarity of meaning (docs/BENCHMARKS.md).
+# The minimum scores of a sentence that supports or contradicts a claim. The score is the mean of the share of the
+# claim's words and the similarity of meaning (docs/BENCHMARKS.md).
 SUPPORTS = 0.6
 CONTRADICTS = 0.65
-# The share of the words that must be in the sentence itself, not above it.
+# The share of the claim's words that must be in the sentence itself, not above it.
 _OWN_SHARE = 0.4
 
 # Characters that a search reads as a field, a saved query, an operator or a wildcard.
@@ -43,7 +43,7 @@ _SYNTAX = re.compile(r"[\":@*]|(?<!\w)[-+]")
 
 
 class Judgement(NamedTuple):
-    """`unit`: the sentence; None if there is none. `differs`: how it differs from the claim, as `14 ≠ 15`."""
+    """`unit`: the sentence; None if there is none. `differs`: how it differs from the claim, such as `14 ≠ 15`."""
 
     stance: Stance
     unit: ScoredUnit | None = None
@@ -61,23 +61,22 @@ def claims_of(text: str, language: str | None) -> list[str]:
     ['It costs 5 €.', 'It is red.']
     """
     found = (text[unit.start : unit.end] for unit in sentences.units(text, language) if unit.kind != "line")
-    return [" ".join(each.split()) for each in found if not each.rstrip().endswith(("?", "？", "؟"))]
+    return [" ".join(unit.split()) for unit in found if not unit.rstrip().endswith(("?", "？", "؟"))]
 
 
 def searched(claim: str) -> str:
-    """Return a claim as a query that has words only."""
+    """Return a claim as a query of words only."""
     return _SYNTAX.sub(" ", claim)
 
 
 def judge(connection: Connection, claim: str, scored: ScoredUnits, language: str | None) -> Judgement:
-    """Return the sentence that is nearest to the claim, besides what differs, of those that support or contradict
-    it."""
+    """Of the sentences that support or contradict the claim, return the nearest, apart from the differences."""
     judged = _Judge(connection, claim, scored, language).all()
-    return max(judged, key=lambda each: (each.score, each.stance == "supported"), default=NOT_FOUND)
+    return max(judged, key=lambda judgement: (judgement.score, judgement.stance == "supported"), default=NOT_FOUND)
 
 
 class _Claim(NamedTuple):
-    """A claim as it is read in one language. `about`: the identifiers of its subject."""
+    """A claim, read in one language. `about`: the identifiers of its subject."""
 
     analyzer: Analyzer
     statement: Statement
@@ -111,8 +110,8 @@ class _Judge:
         return NOT_FOUND if differs is None else self._judged(unit, read, missing, tuple(differs))
 
     def _claim_for(self, unit: ScoredUnit) -> _Claim:
-        """Return the claim as it is read in the language of a document. A claim is short, so its own language may be
-        told wrongly."""
+        """Return the claim, read in the language of a document. A claim is short, so the detection of its own language
+        may be wrong."""
         language = stemming_language(unit.candidate.document.language or self._language)
         if language not in self._in_language:
             analyzer, text = Analyzer(language), self._claim
@@ -122,14 +121,14 @@ class _Judge:
         return self._in_language[language]
 
     def _said(self, text: str, analyzer: Analyzer) -> Statement:
-        """Return a sentence with what is in its code spans both as code and as words, which a claim may have."""
+        """Return a sentence whose code spans count both as code and as words, because a claim may have either."""
         bare = text.replace("`", "")
         words, code = (claims(each, analyzer, self._names) for each in (bare, text))
         return Statement(bare, words._replace(exact=[*words.exact, *code.exact]))
 
     def _without_known(self, missing: Claims, said: Statement, unit: ScoredUnit) -> Claims:
-        """Leave out names that the document has elsewhere, if the sentence has no other names: it need not say again
-        what the document is about."""
+        """Leave out names that the document has elsewhere, if the sentence has no other names: it need not repeat what
+        the document is about."""
         if not missing.names or contradiction.other_names(self._claim, said, self._claim_for(unit).analyzer):
             return missing
         words = set(compounds(visible(self._texts[unit.candidate.document.id].text.casefold())))
@@ -148,7 +147,7 @@ class _Judge:
         return Judgement("contradicted" if differs else "supported", unit, score, differs)
 
     def _differing(self, missing: Claims, language: str) -> frozenset[str]:
-        """Return the words of the claim that the sentence does not have to have, because it has others for them."""
+        """Return the words of the claim that the sentence need not have, because it has different ones instead."""
         if not any(missing):
             return frozenset()
         rest = numerals.read(self._claim, language)
@@ -158,8 +157,8 @@ class _Judge:
         return frozenset(gone | {word for each in written for word in compounds(visible(each.casefold()))})
 
     def _read(self, unit: ScoredUnit, *, alone: bool = False) -> str:
-        """Return a sentence below what a reader knows before it: title, headings, the header of the table or the line
-        above the list, and the sentence before, unless the sentence says itself what it is about (`alone`)."""
+        """Return a sentence with its context above it: title, headings, the header of the table or the line above the
+        list, and the sentence before, unless the sentence itself names its subject (`alone`)."""
         read, place = self._texts[unit.candidate.document.id], unit.candidate.unit
         lead = read.text[slice(*place.lead)][: sentences.MAX_CHARACTERS]
         before = "" if alone else _before(read, unit)
@@ -168,7 +167,7 @@ class _Judge:
 
 
 def _is_about_another(claim: _Claim, said: Statement, about_said: Claims, language: str | None) -> bool:
-    """Tell whether the subjects of a claim and of a sentence have identifiers of one kind that the other lacks."""
+    """Return whether the subjects of a claim and of a sentence have identifiers of one kind that the other lacks."""
     if not (any(claim.about) and any(about_said)):
         return False
     mine = SourceTerms(said.text, language, claim.analyzer).missing(claim.about)
@@ -176,14 +175,14 @@ def _is_about_another(claim: _Claim, said: Statement, about_said: Claims, langua
 
 
 def _words_of(path: str) -> str:
-    """Return the words and dates of a path. Other figures in it count nothing."""
+    """Return the words and dates of a path. Other figures in it are ignored."""
     return " ".join(_PATH_PART.findall(path))
 
 
 def _before(read: ReadText, unit: ScoredUnit) -> str:
-    """Return the sentence before in the same paragraph."""
+    """Return the previous sentence of the same paragraph."""
     place = unit.candidate.unit
-    at = bisect_left(read.units, place.start, key=lambda each: each.start)
+    at = bisect_left(read.units, place.start, key=lambda unit: unit.start)
     if place.kind != "sentence" or at == 0 or read.units[at - 1].block != place.block:
         return ""
     return read.text[read.units[at - 1].start : read.units[at - 1].end]

@@ -1,4 +1,4 @@
-"""The content words of a question with their weights in the index, and which of them a text contains. Only one thread
+"""Find the content words of a question, their weights in the index, and which of them a text contains. Only one thread
 may use an Analyzer."""
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from gnod.store.connection import Connection
 from gnod.store.keyword_index import fulltext
 from gnod.store.keyword_index.fulltext import Term
 
-# These are function words in a question. The English list does not contain them, because commands and code need them.
+# In a question, these are function words. The English list does not contain them, because commands and code need them.
 _PREPOSITIONS = frozenset({"about", "as", "at", "by", "for", "from", "in", "into", "on", "with"})
 
-# The number of words that a pair of characters is worth in a script without spaces: a word has about three pairs.
+# The weight of a pair of characters, in words, in a script without spaces: a word has about three pairs.
 PAIR = 1 / 3
 
-# One word of a question: its variants in the languages of the index. Each one is a sequence of terms.
+# One word of a question: its variants in the languages of the index. A variant is a sequence of terms.
 Word = tuple[tuple[str, ...], ...]
 
 
@@ -32,7 +32,7 @@ class QuestionWord(NamedTuple):
 
 
 def question_words(question: str, analyzers: Sequence[Analyzer]) -> list[QuestionWord]:
-    """Return the question's words without function words, each once. If it has function words only, return these.
+    """Return the question's words without function words and repetitions. If it has only function words, return those.
 
     >>> [word.surface for word in question_words("How old is the cat?", [Analyzer("en")])]
     ['old', 'cat']
@@ -58,11 +58,11 @@ class WordFinder:
         self._words = words
         self._analyzer = analyzer
         self._terms = frozenset(term for word in words for variant in word for term in variant)
-        # Words are remembered, because texts repeat them and few of them are in the question.
+        # A cache of words, because texts repeat them and few of them are in the question.
         self._known: dict[str, frozenset[str]] = {}
 
     def find(self, text: str) -> frozenset[int]:
-        """Return the numbers of the words in `text`: of those with all terms of one variant, in any order."""
+        """Return the indices of the words in `text`. A word is in it if all terms of one variant are, in any order."""
         known = self._known
         present: set[str] = set()
         for compound in set(compounds(visible(text))):
@@ -76,8 +76,8 @@ class WordFinder:
 
 
 class WeighedWords:
-    """`weights`: of the words in the index; their sum is 1, and `total` before that. `unknown`: words, in lower case,
-    that no document has."""
+    """`weights`: of the words in the index, scaled to a sum of 1. `total`: the sum before scaling. `unknown`: words, in
+    lower case, that no document has."""
 
     def __init__(self, connection: Connection, question: str) -> None:
         self.analyzers = lexical.analyzers_of_index(connection)
@@ -87,9 +87,9 @@ class WeighedWords:
         weighed = fulltext.weigh(connection, terms)
         # Text without spaces yields overlapping pairs of characters.
         counted = [1.0 if word.surface else PAIR for word in self.words]
-        self.total = sum(each.weight * count for each, count in zip(weighed, counted, strict=True))
-        whole = sum(each.weight for each in weighed) or 1.0
-        self.weights = [each.weight / whole for each in weighed]
+        self.total = sum(word.weight * count for word, count in zip(weighed, counted, strict=True))
+        whole = sum(word.weight for word in weighed) or 1.0
+        self.weights = [word.weight / whole for word in weighed]
         self._surfaces = [word.surface.casefold() for word in self.words]
         self.unknown = frozenset(
             surface
@@ -99,11 +99,11 @@ class WeighedWords:
         self._finders = {analyzer.language: WordFinder(variants, analyzer) for analyzer in self.analyzers}
 
     def find(self, text: str, language: str | None) -> frozenset[int]:
-        """Return the numbers of the words in a text of a document in this language."""
+        """Return the indices of the words in a text of a document in this language."""
         return self._finders[stemming_language(language)].find(text)
 
     def share(self, text: str, language: str | None, besides: Collection[str]) -> float:
-        """Return the share of the words that a text has, by weight, without some of them (in lower case)."""
+        """Return the share of the words that a text has, by weight. `besides`: words to ignore, in lower case."""
         counted = {n: self.weights[n] for n, word in enumerate(self._surfaces) if word not in besides}
         return sum(counted.get(n, 0.0) for n in self.find(text, language)) / (sum(counted.values()) or 1.0)
 

@@ -1,4 +1,4 @@
-"""The measurement of `gnoctl bench`. It needs no daemon and uses a temporary index."""
+"""Run the measurement of `gnoctl bench`. It needs no daemon and uses a temporary index."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ EXIT_INTERRUPTED = 130
 
 
 class BenchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to measure: the options of `gnoctl bench`, where they are declared and explained."""
+    """The options of `gnoctl bench`, which declares and explains them."""
 
     folders: list[Path]
     mode: list[str]
@@ -41,7 +41,7 @@ class BenchRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 def main(request: str, out: TextIO, err: TextIO) -> int:
-    """Measure what `request` asks for, a BenchRequest in JSON, and return the exit status."""
+    """Run a measurement and return the exit status. `request`: a BenchRequest in JSON."""
     try:
         options = msgspec.json.decode(request, type=BenchRequest, dec_hook=lambda kind, value: kind(value))
     except msgspec.MsgspecError as error:
@@ -57,7 +57,7 @@ def main(request: str, out: TextIO, err: TextIO) -> int:
 
 
 def _run(options: BenchRequest, out: TextIO, err: TextIO) -> None:
-    """Check all options before the work begins, then measure and print. Raises GnoError."""
+    """Check all options first, then measure and print. Raises GnoError."""
     library()
     _check(options.folders)
     places = paths.resolve(None)
@@ -103,7 +103,7 @@ def _measured(
 
 
 def _report(error: GnoError, stream: TextIO, *, as_json: bool) -> int:
-    """Print an error in the form of gnoctl."""
+    """Print an error in gnoctl's format."""
     if as_json:
         family = "VALIDATION" if error.exit_status == EXIT_VALIDATION else "RUNTIME"
         details = {**error.details, "kind": error.kind, "code": error.code}

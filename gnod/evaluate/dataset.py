@@ -1,6 +1,6 @@
-"""Read a test collection in BEIR layout (Thakur et al. 2021). Refuse one that would give wrong figures.
+"""Read a test collection in BEIR layout (Thakur et al. 2021). Refuse a collection that would give wrong figures.
 
-A folder holds `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`) and `qrels.tsv`, or
+A folder has `corpus.jsonl` (`_id`, `title`, `text`), `queries.jsonl` (`_id`, `text`) and `qrels.tsv`, or
 `qrels/test.tsv` (query-id, corpus-id, score; usually under a header line).
 """
 
@@ -30,7 +30,7 @@ class CorpusDocument(NamedTuple):
 
 
 class Dataset(NamedTuple):
-    """`queries`: those with judgements, in the order of the file. `unjudged`: the number of the others."""
+    """`queries`: the queries with judgements, in the order of the file. `unjudged`: the number of other queries."""
 
     name: str
     path: Path
@@ -127,7 +127,7 @@ def _read_qrels(path: Path, *, known_queries: Set[str], known_documents: Set[str
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, line without its end) of the lines that are not blank."""
+    """Yield the number (from 1) and the text (without its line end) of each line that is not blank."""
     number = 0
     try:
         # str.splitlines would also split at U+2028, which a JSON string may contain.

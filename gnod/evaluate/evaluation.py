@@ -24,12 +24,12 @@ PERCENTILES = (50, 95, 99)
 
 
 class Summary(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The figures of one run. `model`, `expand` and `rerank`: addresses of the models that it used. `latency_ms`: by
-    percentile ("p50"). `measures`: by name. `per_query`: nDCG@10 by query id. `cut`: stage → reason → number of queries
-    in which the stage did not run completely.
+    """The figures of one run. `model`, `expand` and `rerank`: addresses of the models. `latency_ms`: by percentile
+    ("p50"). `measures`: by name. `per_query`: nDCG@10 by query id. `cut`: stage → reason → number of queries in which
+    the stage did not run completely.
 
-    `rewritten_queries` are valid only without their quotation marks; `refused_queries` are not valid at all and score
-    0. `failed_documents`: id → reason.
+    `rewritten_queries`: queries that are valid only without their quotation marks. `refused_queries`: invalid queries,
+    which score 0. `failed_documents`: id → reason.
     """
 
     collection: str
@@ -58,8 +58,8 @@ class EvaluationRun(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _QueryRun(NamedTuple):
-    """`fault`: queries of test collections do not use our syntax, so an invalid one is run without its quotation
-    marks, and scores 0 if it is still invalid."""
+    """`fault`: what was wrong with the query. Test collections do not use gnod's syntax, so an invalid query is run
+    without its quotation marks, and scores 0 if it is still invalid."""
 
     ranking: Ranking
     took_ms: float
@@ -76,8 +76,8 @@ def evaluate(
     max_queries: int | None = None,
 ) -> Iterator[EvaluationRun]:
     """Index the collection once and yield one run for each mode. `max_queries`: run the first queries only. For hybrid
-    search, the collection learns how much its vectors count, as in the daemon, and queries are expanded before they are
-    timed."""
+    search, the collection learns the weight of its vectors, as in the daemon, and queries are expanded before the
+    timing starts."""
     queries = dict(islice(dataset.queries.items(), max_queries))
     with temporary_index(dataset, progress, models, tune=HYBRID in modes) as index:
         if HYBRID in modes:
@@ -85,7 +85,7 @@ def evaluate(
             expand_all(index, queries.values(), lambda done: progress(task, done, len(queries)))
         for mode in modes:
             results = _run_all(retriever(index, mode), queries, f"{mode} queries of {dataset.name}", progress)
-            rankings = {query_id: each.ranking for query_id, each in results.items()}
+            rankings = {query_id: run.ranking for query_id, run in results.items()}
             yield EvaluationRun(summary=_summary(dataset, mode, index, results), rankings=rankings)
 
 
@@ -117,11 +117,11 @@ def _run(search: Retriever, query: str) -> _QueryRun:
 def _summary(dataset: Dataset, mode: str, index: Index, results: dict[str, _QueryRun]) -> Summary:
     uses, models = MODES[mode], index.models
     qrels = {query_id: dataset.qrels[query_id] for query_id in results}
-    scores = measure(qrels, {query_id: each.ranking for query_id, each in results.items()})
-    latencies = numpy.percentile([each.took_ms for each in results.values()], PERCENTILES)
-    faults = Counter(each.fault for each in results.values())
+    scores = measure(qrels, {query_id: run.ranking for query_id, run in results.items()})
+    latencies = numpy.percentile([run.took_ms for run in results.values()], PERCENTILES)
+    faults = Counter(run.fault for run in results.values())
     cut: dict[str, Counter[str]] = {}
-    for stage in (stage for each in results.values() for stage in each.cut):
+    for stage in (stage for run in results.values() for stage in run.cut):
         cut.setdefault(stage.name, Counter())[stage.why or ""] += 1
     return Summary(
         collection=dataset.name,

@@ -1,6 +1,6 @@
 """Build a temporary index with the ingestion that also indexes folders.
 
-A document of a test collection is a text in memory instead of a file; everything else is the same as in a sync.
+A document of a test collection is a text in memory, not a file. Everything else is the same as in a sync.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ BATCH_DOCUMENTS = 100
 _MAX_WORKERS = 4
 
 Progress = Callable[[str, int, int], None]
-"""Called with the current task, the number of items that are done, and the number of all."""
+"""Called with the current task, the number of finished items, and the number of all items."""
 
 
 class Index(NamedTuple):
-    """`ids` maps the store's document ids to those of the test collection. `failed`: why a document is not indexed, by
-    its id. `models`: those that embedded it; None: it has no vectors. `loop`: runs the searches."""
+    """`ids` maps the store's document ids to those of the test collection. `failed`: why documents are not indexed, by
+    id. `models`: the models that embedded the index; None if it has no vectors. `loop`: runs the searches."""
 
     database: Database
     ids: dict[int, str]
@@ -52,8 +52,8 @@ class Index(NamedTuple):
 def temporary_index(
     dataset: Dataset, progress: Progress, models: EvaluationModels | None = None, *, tune: bool = False
 ) -> Iterator[Index]:
-    """Index the whole collection, and embed it if there are models. `tune`: let it learn how much its vectors count.
-    The context manager removes the index at its end.
+    """Index the whole collection, and embed it if there are models. `tune`: learn the weight of the vectors. The
+    context manager removes the index on exit.
 
     Raises WorkerFailed and the errors of the models."""
     with (
@@ -76,12 +76,12 @@ def temporary_index(
             ids = database.submit_read(lambda connection: {n: path for n, _, path in documents.addresses(connection)})
             yield Index(database, ids.result(), failed, took_s, models, loop)
         finally:
-            # In the loop, which a thread of the database may still be waiting for.
+            # Close it in the loop, because a thread of the database may still wait for the loop.
             loop.run(asyncio.to_thread(database.close))
 
 
 async def _fill(database: Database, dataset: Dataset, progress: Progress) -> dict[str, str]:
-    """Index every document. Return the reasons of those that failed, by id."""
+    """Index every document. Return the reason of each failure by document id."""
     limits = IngestConfig()
     pool = WorkerPool(
         size=min(os.cpu_count() or 1, _MAX_WORKERS), timeout_s=limits.timeout_s, memory_mb=limits.memory_mb
@@ -98,7 +98,7 @@ async def _index(
 ) -> dict[str, str]:
     failed: dict[str, str] = {}
     done, total = 0, len(dataset.documents)
-    # Use the order of docids: the order in which documents are stored must not depend on the speed of the workers.
+    # Store documents in the order of their ids, so that the order does not depend on the speed of the workers.
     waiting = iter(sorted(dataset.documents))
     under_way: deque[tuple[str, asyncio.Task[Outcome]]] = deque()
     try:
@@ -111,7 +111,7 @@ async def _index(
                 outcomes.append((document_id, await task))
                 under_way.popleft()
             failed |= {id_: f"{each.kind}: {each.message}" for id_, each in outcomes if isinstance(each, Failure)}
-            prepared = [(id_, each) for id_, each in outcomes if isinstance(each, PreparedDocument)]
+            prepared = [(id_, outcome) for id_, outcome in outcomes if isinstance(outcome, PreparedDocument)]
             await database.write(partial(store, collection_id, prepared, time.time()))
             done += len(outcomes)
             progress(f"indexing {dataset.name}", done, total)

@@ -1,4 +1,4 @@
-"""The measures. ir-measures computes them; it is in the optional dependencies `gnod[bench]`."""
+"""The measures, computed by ir-measures from the optional dependencies `gnod[bench]`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def library() -> ModuleType:
 
 
 def measure(qrels: Qrels, run: Rankings) -> MeasureScores:
-    """Score a run whose rankings are in order. Judged queries without results score 0; other queries do not count."""
+    """Score a run with sorted rankings. Judged queries without results score 0; queries without judgements do not
+    count."""
     # Use ranks instead of scores: evaluation tools break ties differently and read scores in single precision.
     ranks = {
         query_id: {document_id: float(-rank) for rank, (document_id, _) in enumerate(ranking)}
@@ -56,7 +57,7 @@ def measure(qrels: Qrels, run: Rankings) -> MeasureScores:
 
 
 def _measure(name: str) -> Any:
-    """Return ir-measures' object. Its own parser uses parts of `ast` that Python 3.14 does not have."""
+    """Return the measure object of ir-measures. Its own parser uses parts of `ast` that Python 3.14 lacks."""
     base, _, cutoff = name.partition("@")
     measure = getattr(library(), base)
     return measure @ int(cutoff) if cutoff else measure

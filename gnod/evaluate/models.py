@@ -1,4 +1,4 @@
-"""The models of a measurement, for synchronous code, and the gate that their texts pass."""
+"""The models of a measurement, for synchronous code, and the gate that checks where their texts go."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ M = TypeVar("M")
 
 
 class MeasurementGate:
-    """The gate of a measurement: whoever starts it names the models, and with `egress` how far the texts may go. What
-    is sent is recorded beside what the daemon sends."""
+    """The gate of a measurement. The user who starts it names the models, and with `egress` how far the texts may go.
+    Sent bytes are recorded in the journal of the daemon."""
 
     def __init__(self, egress: Scope, journal: EgressJournal) -> None:
         self._egress = Egress(egress, "this measurement (--egress)")
@@ -56,7 +56,7 @@ class MeasurementGate:
 
 class EvaluationModels:
     """A context manager. `uri` is the embedding model; `expand` and `rerank` are optional. Methods raise the errors of
-    the models. `gate`: by default, one that lets texts go to servers on this machine. `loop` runs the models."""
+    the models. `gate`: by default, a gate that allows servers on this machine. `loop`: runs the models."""
 
     generator: Generator | None = None
     reranker: Reranker | None = None
@@ -94,20 +94,20 @@ class EvaluationModels:
         return self
 
     def __exit__(self, *_: object) -> None:
-        with self.loop:  # which this closes
+        with self.loop:  # closes the loop on exit
             self.run(self._inference.close())
             self.run(self._remote.close())
 
     def run(self, work: Coroutine[object, object, T]) -> T:
-        """Run a coroutine to its end. Ctrl-C cancels it."""
+        """Run a coroutine until it ends. Ctrl-C cancels it."""
         return self.loop.run(work)
 
     def check(self) -> None:
-        """Load every model and run it once. A hybrid query skips a model that fails, so it would measure something
-        else."""
+        """Load every model and run it once. Without this check, a hybrid query would skip a failing model and measure
+        something else."""
         for model in (self.embedder, self.generator, self.reranker):
             if model:
-                model.spec()  # report a missing model before another one takes time to load
+                model.spec()  # report a missing model before the others take time to load
         self.run(self.embedder.texts(["otter"]))
         if self.generator:
             self.run(self.generator.generate([Message("user", "otter")], max_tokens=1))
@@ -115,7 +115,7 @@ class EvaluationModels:
             self.run(self.reranker.score("otter", ["otters"]))
 
     def readability(self, uri: str) -> Readability | None:
-        """Return what the embedding model can read; measure it if that was never done. In a thread of a search."""
+        """Return what the embedding model can read; measure it the first time. Called in a search thread."""
         with self._measuring:
             installed, path = self._files.find(uri), self._files.readability_for(uri)
             if uri not in self._readable and installed:
@@ -130,7 +130,7 @@ class EvaluationModels:
         return found
 
     async def learn(self, database: Database, collection: str, progress: OnProgress) -> None:
-        """Let a collection learn how much its vectors count, as the daemon does after embedding it."""
+        """Let a collection learn the weight of its vectors, as the daemon does after embedding it."""
         limits = IngestConfig()
         pool = WorkerPool(size=1, timeout_s=limits.timeout_s, memory_mb=limits.memory_mb)
         try:

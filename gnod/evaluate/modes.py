@@ -1,5 +1,4 @@
-"""The modes that can be measured, and the choice of modes and models from the options, the config and what is
-installed."""
+"""Choose the modes and models to measure from the options, the config and the installed models."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ _TASKS = {"embed": "embedding", "expand": "query expansion", "rerank": "rerankin
 
 
 class ModelsForModes(NamedTuple):
-    """`models`: address by role, of the models that some mode uses. `notes`: messages about what is left out."""
+    """`models`: the addresses of the used models, by role. `notes`: messages about models that are left out."""
 
     modes: list[str]
     models: dict[str, str]
@@ -29,8 +28,8 @@ class ModelsForModes(NamedTuple):
 
 
 def choose(named: Sequence[str], given: Mapping[str, str | None], config: Config, files: ModelFiles) -> ModelsForModes:
-    """Return what to run. `named`: modes that the user named; otherwise all for which there are models. `given`:
-    addresses by role that override the config; whether these models are installed is checked when they are loaded.
+    """Return the modes and models to run. `named`: modes that the user named; if empty, all modes that have models.
+    `given`: addresses by role that override the config; loading checks whether they are installed.
 
     Raises UsageError if a named mode is impossible.
     """
@@ -50,7 +49,7 @@ def choose(named: Sequence[str], given: Mapping[str, str | None], config: Config
             raise UsageError(_reason("embed", None))
         return ModelsForModes([KEYWORD], {}, [] if named else [f"only keyword: {_reason('embed', absent['embed'])}"])
     used = {role for mode in modes for role in MODES[mode]}
-    # A preset may have no model for a role, which is not worth a note.
+    # A role for which the preset has no model is not worth a note.
     notes = [f"without {_TASKS[role]}: {_reason(role, uri)}" for role, uri in absent.items() if uri and role in used]
     return ModelsForModes(modes, {role: uri for role, uri in models.items() if role in used}, notes)
 

@@ -1,4 +1,4 @@
-"""What a measurement prints: its progress, and the figures as plain text tables."""
+"""Print the progress of a measurement, and its figures as plain text tables."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ _LINE_EVERY_S = 5.0
 
 
 class ProgressLine:
-    """Redraws one line on a terminal; elsewhere prints a line every few seconds. Prints nothing in the first second."""
+    """Redraws one line on a terminal; on other streams, prints a line every few seconds. Prints nothing in the first
+    second."""
 
     def __init__(self, stream: TextIO, *, quiet: bool = False) -> None:
         self._stream = stream
@@ -112,6 +113,6 @@ def _columns(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[
 
 
 def _plain(text: str) -> str:
-    """Return text of a file on one line, without control characters."""
+    """Return text from a file as one line without control characters."""
     shown = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     return shown if len(shown) <= _MAX_TEXT else shown[: _MAX_TEXT - 1] + "…"

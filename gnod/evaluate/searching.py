@@ -1,6 +1,6 @@
-"""The search service over the index of a measurement: what `gnoctl bench` measures is what users get."""
+"""The search service over the index of a measurement, so that `gnoctl bench` measures the search that users get."""
 
-# Interfaces of the service have arguments that a measurement does not need.
+# The interfaces of the service have arguments that a measurement does not need.
 # ruff: noqa: ARG002
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gnod.store.database import Database
 from gnod.store.readers.readers import Readers
 from gnod.types import UnavailableModel
 
-# A measurement of quality must not cut stages short.
+# The time limit of a stage: a measurement of quality must not cut stages short.
 UNBOUNDED_S = 3600.0
 _NO_MODEL = UnavailableModel("no model was given")
 
@@ -40,7 +40,7 @@ Ranking = list[tuple[str, float]]
 
 
 class QueryResult(NamedTuple):
-    """`cut`: stages that were left out or cut short although there is a model for them."""
+    """`cut`: stages that were skipped or cut short although their model is available."""
 
     ranking: Ranking
     cut: Sequence[Stage] = ()
@@ -125,7 +125,7 @@ class MeasuredModels:
         )
 
     def search_dependencies(self) -> SearchDependencies:
-        """Return what a query over the one collection runs with."""
+        """Return the dependencies of a query over the collection."""
         return SearchDependencies(
             read=self._database.read,
             nearest=self.nearest,

@@ -1,4 +1,5 @@
-"""One function per method: parameters in, result out. The only place that knows both the wire's types and ours.
+"""One function per method, from parameters to result. Only this package uses both the wire's types and the services'
+types.
 
-A handler decodes, calls one service and encodes. What takes more than that belongs to a service.
+A handler decodes, calls one service and encodes. Any other work belongs to a service.
 """

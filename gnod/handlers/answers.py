@@ -1,4 +1,4 @@
-"""`ask.…` and `evidence.gather`: they search, and return what the documents say of a question or a claim."""
+"""`ask.…` and `evidence.gather`: search, and return what the documents say about a question or a claim."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def handlers(answers: AnswerService) -> Mapping[str, Handler]:
         started = time.perf_counter()
         verified = await answers.verify(request_of(params, params.text), report)
         return wire.AskVerifyResult(
-            claims=[_claim(each) for each in verified.claims],
-            citations=[_citation(each) for each in verified.citations],
+            claims=[_claim(claim) for claim in verified.claims],
+            citations=[_citation(citation) for citation in verified.citations],
             took_ms=milliseconds_since(started),
             freshness=freshness_of(verified.freshness),
         )
@@ -62,7 +62,7 @@ def handlers(answers: AnswerService) -> Mapping[str, Handler]:
 
 
 class _Progress:
-    """Tells the client how far its answer is."""
+    """Sends the progress of an answer to the client."""
 
     def __init__(self, call: Call, params: AskParams) -> None:
         self._call = call
@@ -106,7 +106,7 @@ def _answered(answer: Answer, params: AskParams) -> AskResult:
 
 
 def _besides(said: Said, confidence: Confidence, *, explain: bool) -> dict[str, Any]:
-    """Return the fields of every answer besides its content."""
+    """Return the fields that every answer has besides its content."""
     explained = {"stages": stages_of(said.stages), "confidence": dict(confidence.components)}
     return {
         "took_ms": said.took_ms,
@@ -156,10 +156,10 @@ def _gathered(found: EvidenceFound, params: wire.EvidenceParams) -> wire.Evidenc
     evidence = found.evidence
     return wire.EvidenceResult(
         question=params.question,
-        passages=[_passage(number, each, found) for number, each in enumerate(evidence.passages, start=1)],
+        passages=[_passage(number, passage, found) for number, passage in enumerate(evidence.passages, start=1)],
         tokens=evidence.tokens,
         max_tokens=params.tokens,
-        left_out=[_left_out(each) for each in evidence.left_out],
+        left_out=[_left_out(passages) for passages in evidence.left_out],
         reason=_why_empty(evidence),
         state=evidence.confidence.state,
         confidence=evidence.confidence.value,

@@ -1,4 +1,4 @@
-"""`index.backup` and `index.restore`: the whole index and the memories as one file, and back."""
+"""`index.backup` and `index.restore`: write the whole index and the memories to one file, and restore them from it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gnod.store.tables import documents
 def handlers(
     places: IndexPaths, database: Database, reopen: Callable[[Callable[[], None]], None]
 ) -> Mapping[str, Handler]:
-    """`reopen` reopens the index after a function that runs while it is closed."""
+    """`reopen`: closes the index, runs the given function, and reopens the index."""
     one_at_a_time = asyncio.Lock()  # backups and restores share a folder
     is_replaced = asyncio.Event()
 
@@ -61,7 +61,7 @@ def handlers(
             except BaseException:
                 staging.clear(places)
                 raise
-            # Do not await from here on: the restore is requested, or the folder was cleared.
+            # Do not await from here on: a cancellation would neither request the restore nor clear its folder.
             is_replaced.set()
             reopen(partial(restore.swap, places, prepared.moves))
         return copied(

@@ -1,4 +1,4 @@
-"""`collection.*` and `context.*`: edits of the config file, active at once."""
+"""`collection.*` and `context.*`: edit the config file. The changes are active at once."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def handlers(
 
         def change(path: Path) -> None:
             edit.rename_collection(path, params.name, params.new_name)
-            # Do this before the config is mirrored, which would remove one collection and index another.
+            # Rename before the config is mirrored. Otherwise the mirror would remove one collection and index another.
             rename = database.submit_write(lambda c: collections.rename(c, params.name, params.new_name))
             rename.result()
 
@@ -125,7 +125,7 @@ def _new_collection(params: wire.CollectionAddParams) -> CollectionConfig:
 
 
 def _checked(written: str) -> str:
-    """Return the whole path of a folder to add. Raises FolderNotFound and FolderUnreadable."""
+    """Return the absolute path of a folder to add. Raises FolderNotFound and FolderUnreadable."""
     path = os.path.abspath(os.path.expanduser(written))  # noqa: PTH100, PTH111  (keeps symbolic links)
     if answers(path):
         path = real_path(path)
@@ -154,7 +154,7 @@ def _preview(written: str, config: Config, ignore_files: IgnoreFiles) -> wire.Co
         ],
         excluded=found.excluded,
         is_complete=found.is_complete,
-        collections=[each.name for each in config.collections if _overlap(each.path, collection.path)],
+        collections=[other.name for other in config.collections if _overlap(other.path, collection.path)],
     )
 
 
@@ -163,8 +163,8 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _free(name: str, config: Config) -> str:
-    """Return a name that no collection has: with a number if it is taken."""
-    taken = {each.name for each in config.collections}
+    """Return a name that no collection has; add a number if the name is taken."""
+    taken = {collection.name for collection in config.collections}
     numbered = (f"{name[:60]}-{number}" for number in itertools.count(2))
     return next(
         each for each in itertools.chain([name], numbered) if each not in taken and not config.is_attached(each)
@@ -181,6 +181,6 @@ def _name(given: str | None, path: str) -> str:
 
 
 def _proposed_name(path: str) -> str:
-    """Return a name for a collection, without accents; "" if none of its characters is allowed."""
+    """Return a name for a collection, without accents; "" if no character of the folder's name is allowed."""
     plain = unicodedata.normalize("NFKD", Path(path).name.casefold()).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9_-]+", "-", plain).strip("-_")[:64]

@@ -1,4 +1,4 @@
-"""`daemon.*`: state and end of the process; how long requests take, what memory is used for, what was embedded when."""
+"""`daemon.*`: the state of the process, restart and shutdown; statistics of requests, memory and embedding."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def handlers(
     stop: Callable[[], None],
     restart: Callable[[Callable[[int], None]], Awaitable[str]],
 ) -> Mapping[str, Handler]:
-    """`restart` takes who is told of how many requests it waits for, and returns the installed version."""
+    """`restart`: takes a callback that gets the number of requests that it waits for; returns the installed version."""
     process = psutil.Process()
 
     async def daemon_status(_: NoParams, __: Call) -> wire.DaemonStatusResult:
@@ -72,7 +72,7 @@ def handlers(
             connections=stats.connections,
             processes=await asyncio.to_thread(_processes),
             methods=[_times(method, calls) for method, calls in sorted(stats.calls.items())],
-            embedded=[copied(wire.EmbeddedChunks, each, start=iso(each.start)) for each in backlog.hours],
+            embedded=[copied(wire.EmbeddedChunks, hour, start=iso(hour.start)) for hour in backlog.hours],
             pending_chunks=backlog.state().pending,
             caches=_caches(database, nearest),
         )
@@ -100,7 +100,7 @@ def _ms(seconds: float) -> float:
 
 
 def _processes() -> list[wire.ProcessMemory]:
-    """Return the daemon and all processes below it."""
+    """Return the memory of the daemon and all its child processes."""
     daemon = psutil.Process()
     found = []
     for process in [daemon, *daemon.children(recursive=True)]:
@@ -115,7 +115,7 @@ def _processes() -> list[wire.ProcessMemory]:
 
 
 def _name(command: list[str]) -> str:
-    """Name a process by the module of gnod that it runs; others (git, tesseract) are programs.
+    """Name a process by the module of gnod that it runs; "program" for others (git, tesseract).
 
     >>> _name(["python", "-P", "-m", "gnod.models.run.worker", "7"]), _name(["tesseract", "/home/ada/a.png"])
     ('models.run.worker', 'program')
@@ -135,8 +135,8 @@ def _caches(database: Database, nearest: Nearest) -> list[wire.CacheSize]:
 
 
 def metrics(stats: wire.DaemonStatsResult) -> Iterator[str]:
-    """Yield the lines of Prometheus' text format, 0.0.4. All labels are names of gnod's own, which need no escapes."""
-    resident: Counter[str] = Counter()  # without ids, since each worker would begin a series of its own
+    """Yield the lines of Prometheus' text format, 0.0.4. All labels are gnod's own names, which need no escapes."""
+    resident: Counter[str] = Counter()  # without process ids, because each worker would start a new series
     for process in stats.processes:
         resident[f'{{process="{process.process}"}}'] += process.resident_bytes
     failures = [
@@ -148,10 +148,10 @@ def metrics(stats: wire.DaemonStatsResult) -> Iterator[str]:
     yield from _metric("connections gauge", "Open connections.", [("", stats.connections)])
     yield from _metric("pending_chunks gauge", "Chunks without a vector.", [("", stats.pending_chunks)])
     yield from _metric("resident_bytes gauge", "Memory of the processes of a kind.", [*resident.items()])
-    caches = [(f'{{cache="{each.cache}"}}', each.bytes) for each in stats.caches]
+    caches = [(f'{{cache="{cache.cache}"}}', cache.bytes) for cache in stats.caches]
     yield from _metric("cache_bytes gauge", "Size of each cache.", caches)
     yield from _metric("request_failures_total counter", "Requests that failed.", failures)
-    times = [sample for each in stats.methods for sample in _summary(each)]
+    times = [sample for method in stats.methods for sample in _summary(method)]
     yield from _metric("request_seconds summary", "How long requests took; quantiles of the last 256.", times)
 
 
@@ -166,7 +166,7 @@ def _summary(times: wire.MethodTimes) -> list[tuple[str, float]]:
 
 
 def _metric(name_and_type: str, meaning: str, samples: Sequence[tuple[str, float]]) -> Iterator[str]:
-    """Yield a metric and its samples: what follows its name, and the value."""
+    """Yield a metric and its samples. A sample has the text after the metric's name, and the value."""
     name = name_and_type.split()[0]
     yield f"# HELP gnod_{name} {meaning}"
     yield f"# TYPE gnod_{name_and_type}"

@@ -1,4 +1,4 @@
-"""From the results of a search to the wire. May run in another process."""
+"""Convert the results of a search to wire types. This may run in another process."""
 
 from __future__ import annotations
 

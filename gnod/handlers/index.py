@@ -53,8 +53,8 @@ def handlers(services: IndexServices, tuning: TuningService) -> Mapping[str, Han
         if configuration.error:
             raise configuration.error
         configuration.check_known(params.collections)
-        wanted = set(params.collections)
-        chosen = [c for c in configuration.current.collections if not wanted or c.name in wanted]
+        names = set(params.collections)
+        chosen = [c for c in configuration.current.collections if not names or c.name in names]
         if params.update:
             for collection in chosen:
                 call.progress(ProgressValue(stage="update", done=0, label=collection.name))
@@ -79,7 +79,7 @@ def handlers(services: IndexServices, tuning: TuningService) -> Mapping[str, Han
 
     async def index_egress(_: NoParams, __: Call) -> wire.IndexEgressResult:
         sent = await asyncio.to_thread(services.journal.lines)
-        return wire.IndexEgressResult(entries=[_sent(each) for each in sent], journal=str(places.egress_journal))
+        return wire.IndexEgressResult(entries=[_sent(line) for line in sent], journal=str(places.egress_journal))
 
     async def index_activity(params: wire.IndexActivityParams, _: Call) -> wire.IndexActivityResult:
         bucket_s = params.bucket_minutes * 60
@@ -87,7 +87,7 @@ def handlers(services: IndexServices, tuning: TuningService) -> Mapping[str, Han
         now = time.time()
         found = await services.database.read(lambda connection: counts.activity(connection, now, count, bucket_s))
         return wire.IndexActivityResult(
-            buckets=[copied(wire.ActivityBucket, each, start=iso(each.start)) for each in found]
+            buckets=[copied(wire.ActivityBucket, bucket, start=iso(bucket.start)) for bucket in found]
         )
 
     async def index_why(params: wire.IndexWhyParams, _: Call) -> wire.IndexWhyResult:
@@ -112,7 +112,7 @@ def handlers(services: IndexServices, tuning: TuningService) -> Mapping[str, Han
         found, total = await services.database.read(
             lambda connection: failures.skipped(connection, params.collection, params.limit, params.offset)
         )
-        return wire.IndexSkippedResult(files=[ingest_error(each) for each in found], total=total)
+        return wire.IndexSkippedResult(files=[ingest_error(failed) for failed in found], total=total)
 
     async def index_acknowledge(params: wire.IndexAcknowledgeParams, _: Call) -> wire.IndexAcknowledgeResult:
         names = chosen_names(params.collections)
@@ -179,7 +179,7 @@ async def _sync_all(scheduler: SyncScheduler, names: list[str], call: Call) -> l
         known = sum(totals.values()) if len(totals) == len(names) else None
         call.progress(ProgressValue(stage=stage, done=sum(done.values()), total=known, label=label))
 
-    # Shielded: a client that disconnects does not cancel a sync.
+    # Shield the syncs, so that a client that disconnects does not cancel them.
     runs = [asyncio.shield(scheduler.collection(name).request(progress)) for name in names]
     return list(await asyncio.gather(*runs))
 

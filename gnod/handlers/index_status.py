@@ -1,6 +1,6 @@
-"""`index.status`: how the index compares with the disk, what is under way, and what is wrong.
+"""`index.status`: how the index compares with the disk, what is in progress, and what failed.
 
-Counts come from the index, which has them ready. Folders are walked too, as long as they are small, or on request.
+Counts come from the index, which stores them. Small folders are also walked; others only on request.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ from gnod.store.tables.egress_journal import EgressJournal
 from gnod.store.tables.records import SKIP_KINDS
 from gnod.store.vectors import vectors
 
-# The counts by kind are exact.
+# The maximum number of listed errors. The counts by kind are exact.
 MAX_ERRORS = 1000
-# The number of files that are examined for one request, in all collections: about 0.2 s.
+# The maximum number of files that one request examines in all collections: about 0.2 s.
 MAX_WALKED = 20_000
 
 
@@ -75,7 +75,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
     configuration = services.configuration
     config = configuration.current
     walks = await _walks(services, verify=params.verify)
-    endpoints = [_endpoint(each) for each in await services.endpoints()]
+    endpoints = [_endpoint(use) for use in await services.endpoints()]
     attached = services.attached()
     wanted, unused = services.embedding.wanted(), services.embedding.unused()
     answering = services.embedding.answering()
@@ -85,7 +85,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             collection.name: answering.get(collection.name) or wanted.get(collection.name)
             for collection in config.collections
         }
-        # Count again, since files may have been indexed during the walks.
+        # Count again, because files may have been indexed during the walks.
         counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
         known, parts = failures.acknowledged(connection), failures.in_part(connection)
         synced_at = {each.name: each.last_sync for each in collections.all_collections(connection)}
@@ -93,7 +93,7 @@ async def status_of(services: IndexServices, params: wire.IndexStatusParams) -> 
             _collection_status(
                 services.scheduler,
                 each,
-                # Free the walks in this thread: one may have found a hundred thousand files.
+                # Free each walk in this thread: it may have found a hundred thousand files.
                 *_compare(connection, services.scheduler.find(each.name), each.name, walks.pop(each.name, None)),
                 counted.get(each.name, CollectionCounts()),
                 kinds.get(each.name, Counter()),
@@ -154,7 +154,7 @@ def _postings_status(postings: Postings | None) -> wire.PostingsStatus | None:
 
 
 async def _walks(services: IndexServices, *, verify: bool) -> dict[str, Walk | RootUnavailable]:
-    """Walk the folders, all or the small ones; return what was found, by collection."""
+    """Walk all folders (`verify`) or only the small ones; return the results by collection."""
     every = services.configuration.current.collections
     chosen = every if verify else await services.database.read(lambda connection: _small(connection, every, services))
     found = await asyncio.gather(*(_walk(services.scheduler, each) for each in chosen))
@@ -164,8 +164,7 @@ async def _walks(services: IndexServices, *, verify: bool) -> dict[str, Walk | R
 def _small(
     connection: Connection, every: Sequence[CollectionConfig], services: IndexServices
 ) -> list[CollectionConfig]:
-    """Return the collections that may be walked: the smallest that are on this machine, as long as they have MAX_WALKED
-    files together."""
+    """Return the collections to walk: the smallest ones on this machine, up to MAX_WALKED files together."""
     mounted = mounts()
     counted, kinds = counts.of_collections(connection), failures.by_kind(connection)
 
@@ -194,7 +193,7 @@ async def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Walk 
         listing = await place.run(lambda: walk(collection, scheduler.ignore_files, enter=enter))
     except RootUnavailable as error:
         return error
-    # An empty folder may be an unmounted drive, which the sync can tell.
+    # An empty folder may be an unmounted drive. The sync knows whether it is.
     known = scheduler.find(collection.name)
     reason = known.unavailable if known else None
     return RootUnavailable(reason) if reason else listing
@@ -203,7 +202,7 @@ async def _walk(scheduler: SyncScheduler, collection: CollectionConfig) -> Walk 
 def _compare(
     connection: Connection, known: SyncedCollection | None, name: str, walked: Walk | RootUnavailable | None
 ) -> tuple[Walk | RootUnavailable | None, int]:
-    """Return the walk of a folder, None if it was not walked, and how many of its files differ from the index."""
+    """Return the walk of a folder (None if it was not walked), and how many of its files differ from the index."""
     if walked is None:
         reason = known.unavailable if known else None
         return RootUnavailable(reason) if reason else None, known.pending_files if known else 0
@@ -211,7 +210,7 @@ def _compare(
         return walked, 0
     try:
         collection_id = collections.id_of(connection, name)
-    except CollectionNotFound:  # just added, and not in the database yet
+    except CollectionNotFound:  # it was just added, and is not in the database yet
         return walked, len(walked.files)
     failed = failures.of_collection(connection, collection_id)
     found = FolderComparison(is_steady=known is None or known.is_steady)
@@ -230,7 +229,7 @@ def _collection_status(
     covered: vectors.Coverage,
     **more: Any,
 ) -> wire.CollectionStatus:
-    """`more`: fields that are not computed here."""
+    """`more`: fields that the caller computes."""
     synced, watch = scheduler.find(collection.name), scheduler.watch_state(collection.name)
     faults = {kind: n for kind, n in kinds.items() if kind not in SKIP_KINDS}
     skips = {kind: n for kind, n in kinds.items() if kind in SKIP_KINDS}

@@ -1,4 +1,5 @@
-"""`document.links` and `links.*`: where links lead, and what is around them. Looks for files on disk, reads none."""
+"""`document.links` and `links.*`: where links lead, and the text around them. Checks whether files exist, but reads
+none."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ _LABELS = ("ref:", "id:")
 
 
 def handlers(configuration: Configuration, database: Database) -> Mapping[str, Handler]:
-    checks = asyncio.Semaphore(1)  # each may take seconds: the other readers stay free for searches
+    checks = asyncio.Semaphore(1)  # a check may take seconds: the other readers stay free for searches
 
     def scope_of(scope: str | None) -> tuple[str | None, str]:
         collection, prefix = references.scope(scope)
@@ -63,10 +64,10 @@ def handlers(configuration: Configuration, database: Database) -> Mapping[str, H
             renamed = links.renamed(connection)
             nearest: dict[tuple[int, str | None, int], str | None] = {}
             for stored in found:
-                wanted = (stored.collection_id, stored.link.key, stored.link.reach)
-                if wanted not in nearest:
+                place = (stored.collection_id, stored.link.key, stored.link.reach)
+                if place not in nearest:
                     is_compared = len(nearest) < _MOST_COMPARED
-                    nearest[wanted] = _nearest(connection, stored, renamed, is_compared=is_compared)
+                    nearest[place] = _nearest(connection, stored, renamed, is_compared=is_compared)
             shown = zip(_Shown(connection).all(found), found, strict=True)
             return wire.LinksUnresolvedResult(
                 links=[
@@ -165,7 +166,7 @@ def _graph(connection: Connection, params: wire.LinksGraphParams, scope: link_gr
 
 
 class _Shown:
-    """Links as they are shown. Documents, and the places in them, are read once for one answer."""
+    """Converts links to wire types. Reads each document, and the places in it, once per request."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -174,8 +175,8 @@ class _Shown:
         self._meant: dict[tuple[object, ...], list[LinkedDocument]] = {}
 
     def all(self, found: list[StoredLink]) -> list[wire.DocumentLink]:
-        self._load({each.document_id for each in found})
-        meant = [self.meant(each) for each in found]
+        self._load({link.document_id for link in found})
+        meant = [self.meant(link) for link in found]
         self._load({document.id for each in meant for document in each})
         return [self._link(each, to) for each, to in zip(found, meant, strict=True)]
 
@@ -193,7 +194,7 @@ class _Shown:
         return self._documents[id_]
 
     def places(self, document: DocumentRow) -> LinkPlaces | None:
-        """Return the places of a document; None if its format has others than Markdown's."""
+        """Return the places of a document that a link can name; None if its format has other places than Markdown."""
         if document.id not in self._places:
             is_markdown = document.mime == "text/markdown"
             text = documents.markdown(self._connection, document.mirror_hash) if is_markdown else ""
@@ -226,7 +227,7 @@ class _Shown:
         )
 
     def _passage(self, document: DocumentRow, start: int, end: int) -> str:
-        """Return the line around a link, or its part near the link, as a reader sees it."""
+        """Return the line around a link, or the part near the link, without Markdown."""
         first = max(start - _AROUND, 0)
         text = texts.stretch(self._connection, document.mirror_hash, first, min(end, start + _AROUND) + _AROUND)
         begin = text.rfind("\n", 0, start - first) + 1
@@ -249,7 +250,7 @@ def _check(connection: Connection, collection: str | None, prefix: str) -> wire.
     shown, renamed = _Shown(connection), links.renamed(connection)
     dead: list[wire.DeadLink] = []
     total = 0
-    is_known = cache(answers)  # of each collection's folder
+    is_known = cache(answers)  # by the folder of the collection
     for stored in links.unresolved(connection, collection, prefix, -1, 0)[0]:
         document = shown.document(stored.document_id)
         is_label = (stored.link.key or "").startswith(_LABELS)
@@ -291,7 +292,8 @@ def _dead(document: DocumentRow, stored: StoredLink, problem: str, suggestion: s
 
 
 def _is_on_disk(document: DocumentRow, stored: StoredLink) -> bool:
-    """Tell whether a link leads to a file, or a folder, that is not in the index: a picture, or what is excluded."""
+    """Return whether a link leads to a file or folder that is not in the index, such as a picture or an excluded
+    file."""
     written = stored.link.target.partition("#")[0].strip()
     root = os.path.normpath(document.root)
     for path in dict.fromkeys((written, unquote(written.partition("?")[0]))):
@@ -306,8 +308,8 @@ def _is_on_disk(document: DocumentRow, stored: StoredLink) -> bool:
 
 
 def _nearest(connection: Connection, stored: StoredLink, known: links.Renamed, *, is_compared: bool) -> str | None:
-    """Return the path that is nearest to a dead link: of the file that was renamed, or else of one with this name
-    elsewhere, or with a similar one."""
+    """Return the path that is most similar to a dead link: of the renamed file, or of a file with the same or a similar
+    name elsewhere."""
     link, collection = stored.link, stored.collection_id
     if link.key is None:
         return None
@@ -321,6 +323,6 @@ def _nearest(connection: Connection, stored: StoredLink, known: links.Renamed, *
             return found
     ending = PurePath(name).suffix
     names = links.file_names(connection, collection, name[:2]) if is_compared else []
-    names = [each for each in names if PurePath(each).suffix == ending]  # a link to a picture means no note
+    names = [each for each in names if PurePath(each).suffix == ending]  # a link to a picture does not mean a note
     similar = difflib.get_close_matches(name, names, n=1, cutoff=0.75)
     return links.path_named(connection, collection, similar[0]) if similar else None

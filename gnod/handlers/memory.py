@@ -1,4 +1,4 @@
-"""`memory.*`: memories of agents and people."""
+"""`memory.*`: store, search and change memories; lock and unlock them."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def handlers(service: MemoryService) -> Mapping[str, Handler]:
             supersedes=params.supersedes,
         )
         if not (change.is_of_content or change.supersedes):
-            raise InvalidParams("nothing to change: give a text, a type, topics, a time or what it supersedes")
+            raise InvalidParams("nothing to change: give a text, a type, topics, a time or superseded memories")
         memories = await service.memories()
         (record,) = _records(memories, [await memories.update(params.id, change)])
         return record
@@ -183,7 +183,7 @@ def _hit(hit: RecalledMemory, rank: int, depth: Depth) -> m.MemoryFound:
 
 
 def _records(memories: Memories, listed: Sequence[Memory], *, whole: bool = True) -> list[m.MemoryRecord]:
-    older = memories.superseded([each.name for each in listed])
+    older = memories.superseded([memory.name for memory in listed])
     return [_record(each, older[each.name], *((each.text, True) if whole else preview(each.text))) for each in listed]
 
 
@@ -212,8 +212,8 @@ def _shown_times(memory: Memory) -> dict[str, str | None]:
 
 def _stored(stored: StoredDraft, proposals: Sequence[tuple[Memory, str]] = ()) -> m.MemoryStoreResult:
     shown = [
-        m.MemoryProposal(id=each.name, text=preview(each.text)[0], reason=reason, time=_iso_ms(each.happened_ms))
-        for each, reason in proposals
+        m.MemoryProposal(id=memory.name, text=preview(memory.text)[0], reason=reason, time=_iso_ms(memory.happened_ms))
+        for memory, reason in proposals
     ]
     return m.MemoryStoreResult(id=stored.memory.name, existed=stored.existed, proposals=shown)
 
@@ -249,7 +249,7 @@ def _iso_ms(milliseconds: int) -> str:
 
 
 def _times(given: m.MemoryStoreParams | m.MemoryUpdateParams | m.NewMemory, within: str = "") -> dict[str, int | None]:
-    """Return the times that are given, by their names in `Times`; None for "". Raises InvalidParams."""
+    """Return the given times by their names in `Times`; None for "". Raises InvalidParams."""
     texts = {"when": given.when, "valid_from": given.valid_from, "valid_until": given.valid_until}
     return {
         f"{name}_ms": _time_ms(name, text, within) if text else None for name, text in texts.items() if text is not None
@@ -264,7 +264,7 @@ def _time_ms(name: str, text: str, within: str) -> int:
 
 
 def _span(name: str, text: str) -> TimeSpan:
-    """Return a year, a month, a day, a moment or an age. Raises InvalidParams."""
+    """Return the span of a year, a month, a day, a moment or an age. Raises InvalidParams."""
     try:
         first, last = period(text.strip(), datetime.now(UTC))
     except InvalidParams:
@@ -278,7 +278,7 @@ def _span(name: str, text: str) -> TimeSpan:
 
 
 def _milliseconds(name: str, time: str | None) -> int:
-    """Return when something was stored, in milliseconds since 1970; 0 for none. Raises InvalidParams."""
+    """Return a time of storage in milliseconds since 1970; 0 for None. Raises InvalidParams."""
     milliseconds = 0 if time is None else _parsed(name, time)
     if time is not None and milliseconds <= 0:
         raise InvalidParams(f"parameter '{name}': {time[:40]!r} is before 1970")

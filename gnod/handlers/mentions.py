@@ -1,6 +1,6 @@
-"""`links.mentions`: where other documents name a document without a link to it.
+"""`links.mentions`: find where other documents name a document without a link to it.
 
-Candidates come from the full-text index; their texts are read in order until the page is full.
+The candidates come from the full-text index. Their texts are read in order until the page is full.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from gnod.store.tables import documents, texts
 from gnod.store.tables.documents import DocumentRow
 from gnod.types import source_line
 
-# Read this many texts without a mention for one answer, because a name that is only in links may be in all texts.
+# The maximum number of texts without a mention that one request reads: a name may be in all texts, but only in links.
 _MOST_FRUITLESS = 500
 _AROUND = 160  # characters of the passage on each side
 
@@ -45,14 +45,14 @@ class _Mention(NamedTuple):
 def mentions_of(connection: Connection, params: wire.LinksMentionsParams) -> wire.LinksMentionsResult:
     document = references.resolve(connection, params.ref).document
     known = _names(connection, document)
-    wanted = params.offset + params.limit
-    found, is_cut = _mentions(connection, document, known, wanted + 1)
-    has_more = len(found) > wanted
+    end = params.offset + params.limit
+    found, is_cut = _mentions(connection, document, known, end + 1)
+    has_more = len(found) > end
     return wire.LinksMentionsResult(
         uri=document.uri,
         title=document.title,
         names=known,
-        mentions=_shown(connection, found[params.offset : wanted]),
+        mentions=_shown(connection, found[params.offset : end]),
         total=None if has_more or is_cut else len(found),
         has_more=has_more,
         is_cut=is_cut,
@@ -62,7 +62,7 @@ def mentions_of(connection: Connection, params: wire.LinksMentionsParams) -> wir
 def _mentions(
     connection: Connection, document: DocumentRow, known: Sequence[str], limit: int
 ) -> tuple[list[_Mention], bool]:
-    """Return the mentions, up to a limit, and whether there may be more that were not looked for."""
+    """Return the mentions, up to a limit, and whether texts that were not read may have more."""
     phrases = _expression(connection, known)
     if phrases is None:
         return [], False
@@ -81,7 +81,7 @@ def _mentions(
 
 
 def _names(connection: Connection, document: DocumentRow) -> list[str]:
-    """Return the names of a document, as they are written where that is known."""
+    """Return the names of a document, with their original spelling if it is known."""
     values = metadata(document)
     written = {link_names.key(name): name for name in properties.names(values)}
     id_ = link_names.key(str(values.get("id")))
@@ -90,7 +90,7 @@ def _names(connection: Connection, document: DocumentRow) -> list[str]:
 
 
 def _expression(connection: Connection, known: Sequence[str]) -> str | None:
-    """Return what the texts with one of the names match."""
+    """Return the full-text expression that finds texts with one of the names; None if no name can be searched."""
     analyzers = lexical.analyzers_of_index(connection)
     found: list[str] = []
     for name in known:
@@ -116,7 +116,7 @@ def _in_text(connection: Connection, candidate: MentionCandidate, finder: NameFi
 
 
 def _passage(text: str, start: int, end: int, *, is_markdown: bool) -> tuple[str, tuple[int, int]]:
-    """Return the line of a mention, or its part near it, as a reader sees it, and where the mention is there."""
+    """Return the line of a mention, or the part near it, without Markdown, and the position of the mention in it."""
     first = max(text.rfind("\n", 0, start) + 1, start - _AROUND)
     stop = text.find("\n", end)
     last = min(stop if stop >= 0 else len(text), end + _AROUND)
@@ -128,15 +128,15 @@ def _passage(text: str, start: int, end: int, *, is_markdown: bool) -> tuple[str
 
 
 def _shown(connection: Connection, found: Sequence[_Mention]) -> list[wire.Mention]:
-    by_id = documents.by_ids(connection, list({each.document_id for each in found}))
+    by_id = documents.by_ids(connection, list({mention.document_id for mention in found}))
     return [
         wire.Mention(
-            uri=by_id[each.document_id].uri,
-            title=by_id[each.document_id].title,
-            line=source_line(by_id[each.document_id].line_map, each.line),
-            passage=each.passage,
-            name=each.name,
-            marks=[each.mark],
+            uri=by_id[mention.document_id].uri,
+            title=by_id[mention.document_id].title,
+            line=source_line(by_id[mention.document_id].line_map, mention.line),
+            passage=mention.passage,
+            name=mention.name,
+            marks=[mention.mark],
         )
-        for each in found
+        for mention in found
     ]

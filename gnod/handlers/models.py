@@ -1,4 +1,4 @@
-"""`models.*`: what there is, which preset is used, fetching and removing."""
+"""`models.*`: list, choose, fetch and remove models."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def handlers(
         for number, uri in enumerate(chosen):
             started = time.monotonic()
             if endpoint := model_uris.endpoint_of(uri):
-                if params.force and uri in params.models:  # only by its whole address, because it costs all vectors
+                if params.force and uri in params.models:  # only by its whole address: this deletes all its vectors
                     await take_new_model(endpoint)
                     pulled.append(wire.PulledModel(uri=uri, path=uri, bytes=0, fetched=True, took_ms=0.0))
                 continue
@@ -114,8 +114,8 @@ def handlers(
         return wire.ModelsPullResult(models=pulled)
 
     async def take_new_model(endpoint: Endpoint) -> None:
-        # Do the memories first: if the daemon ends in between, no vector is left that the next fingerprint does not
-        # cover.
+        # Do the memories first. Then no vectors remain that the new fingerprint does not cover, even if the daemon ends
+        # in between.
         await memory.forget_vectors(str(endpoint))
         await embedding.take_new_model(endpoint)
         memory.models_changed()
@@ -146,7 +146,7 @@ def handlers(
 
 
 def _in_force(config: Config) -> list[wire.RoleInForce]:
-    """Return the models that index.yml names itself. No preset replaces them."""
+    """Return the models that index.yml names. No preset replaces them."""
     own: list[tuple[str | None, str, str | None]] = [
         *((None, role, getattr(config.models, role)) for role in MODEL_ROLES),
         *((each.name, role, each.models.get(role)) for each in config.collections for role in MODEL_ROLES),
@@ -166,24 +166,24 @@ def _report(call: Call, uri: str, progress: FetchProgress) -> None:
 
 
 def _check_network(network: Mapping[str, str]) -> None:
-    """Raise InvalidParams for a variable that is not allowed: some could start other programs."""
+    """Raise InvalidParams for a variable that is not allowed, because some could start other programs."""
     for name in network:
         if name not in wire.NETWORK_VARIABLES:
             raise InvalidParams(
                 f"parameter 'network': {name[:60]!r} is not a variable for downloads; "
-                f"those are {', '.join(wire.NETWORK_VARIABLES)}",
+                f"the allowed ones are {', '.join(wire.NETWORK_VARIABLES)}",
                 {"parameter": "network"},
             )
 
 
 def _chosen(models: ModelService, names: Sequence[str]) -> list[str]:
-    """Return the addresses for roles and addresses. Raises InvalidModelUri and ModelNotFound."""
+    """Return the addresses of models that are named by role or address. Raises InvalidModelUri and ModelNotFound."""
     chosen = ([str(model_uris.parse(name))] if ":" in name else _for_role(models, name) for name in names)
     return [uri for uris in chosen for uri in uris]
 
 
 def _for_role(models: ModelService, role: str) -> list[str]:
-    """Return the model of the preset for `role`, and those of the collections that have their own."""
+    """Return the model of the preset for `role`, and the models of collections that have their own."""
     if role not in MODEL_ROLES:
         raise InvalidModelUri(
             f"{role!r} is neither a role ({', '.join(MODEL_ROLES)}) nor a model's address such as "
@@ -198,13 +198,13 @@ def _for_role(models: ModelService, role: str) -> list[str]:
 
 
 def _infos(models: ModelService, readability: ReadabilityService) -> list[wire.ModelInfo]:
-    """Return the configured models in the configuration's order, then installed models without use."""
+    """Return the configured models in the order of the configuration, then unused installed models."""
     uses: dict[str, list[Use]] = {}
     for use in models.uses():
         uses.setdefault(use.uri, []).append(use)
     infos = [_info(models, readability, uri, of_uri, models.find(uri)) for uri, of_uri in uses.items()]
-    unused = [each for each in models.files.all() if each.uri not in uses]
-    return infos + [_info(models, readability, each.uri, [], each) for each in unused]
+    unused = [model for model in models.files.all() if model.uri not in uses]
+    return infos + [_info(models, readability, model.uri, [], model) for model in unused]
 
 
 def _download_bytes(uri: str) -> int | None:

@@ -1,5 +1,5 @@
-"""`search.*`: by keyword, by meaning, both together (hybrid), similar documents; and searches that are saved
-in the config file."""
+"""`search.*`: search by keyword, by meaning, or by both (hybrid); find similar documents; save searches in the config
+file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gnod.search.service import SearchService
 from gnod.store.database import Database
 from gnod.types import COLLECTION_NAME
 
-# Seconds after which the progress of a stage is sent again: a client does not draw it at once.
+# Seconds after which the progress of a stage is sent again, because a client does not draw the first one.
 _LASTS_S = 0.3
 
 
@@ -88,7 +88,7 @@ def handlers(searches: SearchService, configuration: Configuration, database: Da
 
 
 def request_of(params: wire.FilterParams, text: str) -> SearchRequest:
-    """Raises InvalidParams for what is not a date."""
+    """Raises InvalidParams for an invalid date."""
     return SearchRequest(
         text,
         filters_of(params),

@@ -1,4 +1,5 @@
-"""`collection.attach`, `detach`, `publish`, `unpublish`; and what `status` and `doctor` say of shared collections."""
+"""`collection.attach`, `detach`, `publish`, `unpublish`; and the state of shared collections for `status` and
+`doctor`."""
 
 from __future__ import annotations
 
@@ -96,7 +97,7 @@ def attached_info(report: AttachedReport) -> wire.AttachedInfo:
 
 
 def _published(each: wire.AttachedInfo) -> str:
-    """Return how old what the engine has is, in words."""
+    """Return in words how old the engine's copy is."""
     if each.published_ago_s is None:
         return each.address
     behind = f"{each.behind:,} changes behind" if each.behind else "nothing is missing"

@@ -1,4 +1,4 @@
-"""`index.subscribe` and `index.unsubscribe`: the current state, then its changes."""
+"""`index.subscribe` and `index.unsubscribe`: send the current state, then its changes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def handlers(services: IndexServices, subscriptions: Subscriptions) -> Mapping[s
         services.configuration.check_known(params.collections)
         subscription = Subscriber(services, params, subscriptions.next_number())
         result = await subscription.begin()
-        # Do not await from here on: a request that is cancelled must leave nothing behind.
+        # Do not await from here on, because a cancelled request must not leave a task running.
         notifications.check_task_limit()
         notifications.start_task(
             result.subscription, subscriptions.follow(subscription.next_changes, notifications, call.answered)
@@ -45,7 +45,7 @@ def handlers(services: IndexServices, subscriptions: Subscriptions) -> Mapping[s
 
 
 class Subscriber:
-    """One subscriber: it has all changes up to a position, and the state that was sent last."""
+    """One subscriber. It keeps the position up to which changes were sent, and the last state that was sent."""
 
     def __init__(self, services: IndexServices, params: wire.IndexSubscribeParams, number: int) -> None:
         self._services = services
@@ -71,7 +71,8 @@ class Subscriber:
         )
 
     async def next_changes(self, with_state: bool) -> wire.IndexChanged | None:
-        """Return the changes since the last ones; a change of state alone only `with_state`."""
+        """Return the changes since the last call; None if there are none. `with_state`: also return a change of state
+        alone."""
 
         def work(connection: Connection) -> tuple[ChangePage, Freshness]:
             page = changes.read(connection, self._position, self._collections, PAGE_PATHS)
@@ -79,7 +80,7 @@ class Subscriber:
 
         page, freshness = await self._services.database.read(work)
         state = (freshness, embedding_status(self._services.backlog), self._chosen())
-        # Do this even without changes: those of other collections need not be read again.
+        # Advance even without changes, so that changes of other collections are not read again.
         self._position = page.position
         if not (page.changes or page.is_reset or (with_state and state != self._state)):
             return None

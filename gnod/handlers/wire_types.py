@@ -1,4 +1,4 @@
-"""Between the wire's types and ours, where several methods need the same translation."""
+"""Convert between the wire's types and the services' types: the conversions that several methods need."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from gnod.store.tables.filters import Filters
 from gnod.types import format_uri
 
 Stages = list[dict[str, object]]
-"""What `explain` says of each stage of a search."""
+"""The report of `explain` about each stage of a search."""
 
 
 _TO_THE_SECOND = len("1970-01-01T00:00:00")
 
 
 class Also(TypedDict, total=False):
-    """Fields of a result: other files with the same bytes, and how many more there are."""
+    """Fields of a result: other files with the same bytes, and how many more exist."""
 
     also: list[wire.Copy]
     also_left_out: int
@@ -56,7 +56,7 @@ def iso(seconds: float) -> str:
     """
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat()[:_TO_THE_SECOND] + "Z"
-    except (OverflowError, ValueError, OSError):  # a file's time may have any value
+    except (OverflowError, ValueError, OSError):  # the time of a file may have any value
         return "1970-01-01T00:00:00Z"
 
 
@@ -80,7 +80,7 @@ def _copy(address: CopyPath) -> wire.Copy:
 
 
 def location_of(document: DocumentRow, line: int) -> wire.Location | None:
-    """Return where a line of the canonical text is in the source; None for sources with lines."""
+    """Return the location of a line of the canonical text in the source; None for sources with lines."""
     return location_to_wire(document.location_of(line))
 
 
@@ -104,7 +104,7 @@ def freshness_of(report: FreshnessReport) -> Freshness:
 
 
 def stages_of(stages: Sequence[Stage]) -> Stages:
-    """Return the stages in the order in which they ended. `why`: why one did not run, or not to its end."""
+    """Return the stages in the order in which they ended. `why`: why a stage did not run completely."""
     return [
         {
             "stage": stage.name,
@@ -130,7 +130,7 @@ _LANGUAGE_SEPARATORS = str.maketrans("_", "-")
 
 
 def filters_of(params: DocumentFilters) -> Filters:
-    """Return the filters as the store takes them. Raises InvalidParams for dates that are not valid."""
+    """Return the filters for the store. Raises InvalidParams for invalid dates."""
     since = moment(params.since) if params.since else None
     until = moment(params.until, end_of_day=True) if params.until else None
     if since is not None and until is not None and since > until:

@@ -1,4 +1,4 @@
-"""Memories page by page, the latest first, for lists and exports; and how much of a text a list shows."""
+"""List memories page by page, the latest first, for lists and exports; and shorten their texts for lists."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from gnod.memory.recalling.keywords import folded
 from gnod.memory.records import Memory
 from gnod.memory_types import checked_type
 
-# A page of whole texts must fit into a message, even in JSON. The last batch may exceed this.
+# A page of whole texts must fit into a message, even in JSON. The last batch may exceed this limit.
 _MAX_CHARACTERS = 500_000
 _OPENED_AT_A_TIME = 10
 
 PREVIEW_CHARACTERS = 240
-# Results with such scores are shown whole, because readers open them in any case.
+# Results with a score above this, and shorter than this, are shown whole, because readers open them in any case.
 _WHOLE_ABOVE = 0.80
 _WHOLE_BELOW_CHARACTERS = 2048
 _ELLIPSIS = "…"
 
 
 class MemoryPage(NamedTuple):
-    """`total`: the number on all pages. `cursor`: the next page; None: this is the last one. `notes`: name damaged
-    memories."""
+    """`total`: the number on all pages. `cursor`: for the next page; None on the last one. `notes`: sentences that name
+    damaged memories."""
 
     memories: list[Memory]
     total: int
@@ -43,8 +43,8 @@ async def page(
     cursor: str | None,
 ) -> MemoryPage:
     """Return up to `limit` memories after the cursor, of any of the namespaces and types (empty: all) and with all of
-    the topics. `since_ms`: only those that were stored, changed or superseded since then. Raises MemoryNotFound for a
-    namespace, InvalidName for a type, InvalidParams for a cursor."""
+    the topics. `since_ms`: return only those that were stored, changed or superseded since then. Raises MemoryNotFound
+    for a namespace, InvalidName for a type, InvalidParams for a cursor."""
     chosen = {checked_type(name) for name in types}
     resident = memories.resident
     having = resident.having([memories.sealer.lookup("topic", folded(topic)) for topic in topics])
@@ -71,7 +71,7 @@ async def page(
 
 
 def _cursor(place: tuple[int, int]) -> str:
-    """Return the end of a page, which stays valid if the memory there is removed."""
+    """Return the cursor of a place. It stays valid if the memory there is removed."""
     return f"{-place[0]}.{-place[1]}"
 
 
@@ -84,8 +84,8 @@ def _parse(cursor: str) -> tuple[int, int]:
 
 
 def preview(text: str, score: float = 0.0, rank: int = 0, whole: int = 0) -> tuple[str, bool]:
-    """Return the text to show of the memory at `rank` (from 0), and whether it is complete; the first `whole` may be
-    shown whole.
+    """Return the text to show for the memory at `rank` (from 0), and whether it is complete. Only the first `whole`
+    memories may be shown whole.
 
     >>> preview("one two three " * 30, 0.81, 0, 3)[1], preview("one two three " * 30, 0.80, 0, 3)[1]
     (True, False)

@@ -1,6 +1,6 @@
-"""Store, change and read memories: keeps the database and the resident data equal, and encrypts on the way.
+"""Store, change and read memories: keep the database and the resident data equal, and encrypt on the way.
 
-Exists while the memories are unlocked.
+`Memories` exists while they are unlocked.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _CHARACTERS_AT_A_TIME = 16_000
 # Compare a new memory with this many of the nearest ones, and this many with the same topics.
 _COMPARED = 24
 _PROPOSED_AT_MOST = 3
-# A word is not suggested as a topic any more when this many memories, or one in fifty, have it.
+# A word is no longer suggested as a topic when this many memories, and at least one in fifty, have it.
 _RARE_AT_MOST = 4
 _INDEXED_AT_A_TIME = 100
 _READERS = 2
@@ -61,12 +61,13 @@ def open_database(path: Path) -> Database:
 
 
 EmbedTexts = Callable[[str, Sequence[str], bool], Awaitable[EmbeddedTexts | None]]
-"""Embeds texts with the model at that address; None: the model is missing or fails. The last argument says whether a
-request waits for it."""
+"""Embeds texts with the model at that address; returns None if the model is missing or fails. The last argument:
+whether a request waits for the result."""
 
 
 def unbroken(method: M) -> M:
-    """Make a method run to its end even if the request that calls it is cancelled. Its object keeps `_tasks`."""
+    """Make a method run to its end even if the request that calls it is cancelled. Its object must have a set
+    `_tasks`."""
 
     @wraps(method)
     async def run(self: Any, *given: Any, **named: Any) -> Any:
@@ -79,7 +80,7 @@ def unbroken(method: M) -> M:
 
 
 class Memories:
-    """Call `load` first. `embed_missing` embeds what was stored while there was no model.
+    """Call `load` first. `embed_missing` embeds the memories that were stored without a model.
 
     A write completes even if its request is cancelled: the resident data must follow the database.
     """
@@ -90,7 +91,7 @@ class Memories:
         self.sealer = sealer
         # The ids of memories that cannot be decrypted
         self.damaged: set[int] = set()
-        # The model whose vectors are resident.
+        # The address of the model whose vectors are resident.
         self.model_uri: str | None = None
         self._database = database
         self._transactions = Transactions(sealer)
@@ -106,13 +107,13 @@ class Memories:
         await self._database.read(self._load)
 
     async def load_vectors(self, model_uri: str | None) -> None:
-        """Replace the resident vectors by those of another model."""
+        """Replace the resident vectors with those of another model."""
         async with self._changing():
             self.model_uri = model_uri
             await self._database.read(self._load_vectors)
 
     async def close(self) -> None:
-        """Complete what is being written; after that, every change raises MemoryLocked."""
+        """Complete the writes in progress; after that, every change raises MemoryLocked."""
         async with self._writing:
             self._is_closed = True
         while self._tasks:
@@ -124,7 +125,8 @@ class Memories:
         return [PERSONAL, *sorted(name for name in self._namespaces.values() if name != PERSONAL)]
 
     def namespace_ids(self, names: Sequence[str]) -> set[int] | None:
-        """Return the ids of namespaces; None: all. Raises MemoryNotFound for one that does not exist."""
+        """Return the ids of namespaces; None if `names` is empty, for all of them. Raises MemoryNotFound for a
+        namespace that does not exist."""
         if not names:
             return None
         folded_names = [folded(name) for name in names]
@@ -133,29 +135,29 @@ class Memories:
         return {id_ for id_, name in self._namespaces.items() if name in folded_names}
 
     async def store(self, drafts: Sequence[MemoryDraft]) -> list[StoredDraft]:
-        """Store memories, all or none. They can be found at once. Raises LimitExceeded, InvalidName, and MemoryNotFound
-        for a memory to supersede."""
+        """Store memories, all or none. Searches find them at once. Raises LimitExceeded, InvalidName, and
+        MemoryNotFound for a memory to supersede."""
         ready = await asyncio.to_thread(lambda: [self._with_suggestions(*checked(draft)) for draft in drafts])
         vectors = await self._embed([body.text for _, body in ready], waits=len(ready) <= _EMBEDDED_AT_A_TIME)
         return await self._store_all(ready, vectors)
 
     async def proposals(self, memory: Memory) -> list[tuple[Memory, str]]:
-        """Return the older memories of the same namespace that this one may supersede, because it states another value,
-        and why; the nearest first."""
+        """Return the older memories of the same namespace that this one may supersede because it states another value,
+        each with the reason; the nearest first."""
         if is_done(memory.type):
             return []
         rows = self.resident.of(await asyncio.to_thread(self._nearest_to, memory))
         opened = await self.open_all([id_ for id_, row in rows.items() if not is_done(row.type)])
         older = [opened[id_] for id_ in rows if id_ in opened and opened[id_].happened_ms <= memory.happened_ms]
-        older = [each for each in older if each.id != memory.id]
+        older = [candidate for candidate in older if candidate.id != memory.id]
         differences = await asyncio.to_thread(
-            lambda: [superseding.difference(each.text, memory.text) for each in older]
+            lambda: [superseding.difference(candidate.text, memory.text) for candidate in older]
         )
-        found = [(each, how.sentence()) for each, how in zip(older, differences, strict=True) if how]
+        found = [(candidate, how.sentence()) for candidate, how in zip(older, differences, strict=True) if how]
         return found[:_PROPOSED_AT_MOST]
 
     def _nearest_to(self, memory: Memory) -> list[int]:
-        """Return the ids of the nearest in meaning, then of those that share topics."""
+        """Return the ids of the memories nearest in meaning, then of those that share topics."""
         row = self.resident.of([memory.id]).get(memory.id)
         if row is None:  # it was removed meanwhile
             return []
@@ -169,14 +171,14 @@ class Memories:
         return list(dict.fromkeys([*nearest, *self.resident.topical(lookups, _COMPARED, {row.namespace_id})]))
 
     async def update(self, name: str, change: MemoryChange) -> Memory:
-        """Change what is given and keep the rest. Raises MemoryNotFound, MemoryExists, LimitExceeded, InvalidName, and
-        InvalidParams for a topic to remove that it does not have."""
+        """Change the given fields and keep the rest. Raises MemoryNotFound, MemoryExists, LimitExceeded, InvalidName,
+        and InvalidParams for a topic to remove that the memory does not have."""
         await self._update_one(name, change)
         (memory,) = await self.retrieve([name])
         return memory
 
     async def retrieve(self, names: Sequence[str]) -> list[Memory]:
-        """Return memories in the order of `names`. Raises MemoryNotFound and MemoryDamaged, which list the names."""
+        """Return memories in the order of `names`. Raises MemoryNotFound and MemoryDamaged, both with the names."""
         ids = self._ids(names)
         opened = await self.open_all(ids)
         if damaged := [name for name, id_ in zip(names, ids, strict=True) if id_ in self.damaged]:
@@ -198,7 +200,7 @@ class Memories:
             await self._overwrite()
 
     async def publish(self, names: Sequence[str], namespace: str) -> list[StoredDraft]:
-        """Copy memories into another namespace, which need not exist. Raises MemoryNotFound, InvalidName."""
+        """Copy memories into another namespace. Creates it if it does not exist. Raises MemoryNotFound, InvalidName."""
         memories = await self.retrieve(list(dict.fromkeys(names)))
         stored = await self.store(
             [
@@ -221,19 +223,19 @@ class Memories:
         return found
 
     async def history(self, name: str) -> list[Memory]:
-        """Return the memories that supersede this one and those that they supersede, the current one first. Raises
-        MemoryNotFound, and MemoryDamaged if one cannot be decrypted."""
+        """Return the memories that supersede this one and the memories that those supersede, the current one first.
+        Raises MemoryNotFound, and MemoryDamaged if one cannot be decrypted."""
         (id_,) = self._ids([name])
         newest = self.resident.of([id_])[id_]
         while newest.superseded_by and (newer := self.resident.row(newest.superseded_by)):
             newest = newer
         chain, older = [newest.name], [newest.name]
-        while older := [each for names in self.superseded(older).values() for each in names]:
+        while older := [name for names in self.superseded(older).values() for name in names]:
             chain += older
         return await self.retrieve(chain)
 
     async def open_all(self, ids: Collection[int]) -> Mapping[int, Memory]:
-        """Return the memories that exist and can be decrypted; the others are `damaged`."""
+        """Return the memories that exist and can be decrypted. Adds the ids of those that cannot to `damaged`."""
         rows = self.resident.of(ids)
 
         def work(connection: Connection) -> tuple[dict[int, Memory], list[int]]:
@@ -251,12 +253,13 @@ class Memories:
         return opened
 
     def damage_note(self, ids: Collection[int]) -> str | None:
-        """Return a sentence about the damaged ones among the ids; None if none is damaged."""
+        """Return a sentence that names the damaged memories among the ids; None if none is damaged."""
         names = [row.name for row in self.resident.of(self.damaged & set(ids)).values()]
         return _damage(names) if names else None
 
     async def embed_missing(self) -> int:
-        """Embed what has no vectors, a few at a time, the latest first. Returns how many are left without a model."""
+        """Embed the memories without vectors, a few at a time, the latest first. Returns how many remain because the
+        model is missing."""
         tried: set[int] = set()
         while missing := [id_ for id_ in self.resident.without_vectors() if id_ not in tried]:
             batch = missing[:_EMBEDDED_AT_A_TIME]
@@ -273,11 +276,12 @@ class Memories:
         return 0
 
     async def index_all(self) -> None:
-        """Put all memories into the keyword index, a few at a time. Begin with the latest, which are searched most."""
+        """Put all memories into the keyword index, a few at a time. Start with the latest, because they are searched
+        most."""
         left = [row.id for row in reversed(self.resident.rows())]
         while left:
             batch, left = left[:_INDEXED_AT_A_TIME], left[_INDEXED_AT_A_TIME:]
-            async with self._changing():  # what is opened must not change before it is indexed
+            async with self._changing():  # an opened memory must not change before it is indexed
                 opened = await self.open_all([id_ for id_ in batch if id_ not in self.index])
                 await asyncio.to_thread(self.index.put, list(opened.values()))
 
@@ -290,8 +294,8 @@ class Memories:
                 vectors = await self._embed([body.text for _, body in ready])
             written = await self._database.write(partial(self._transactions.store, ready, vectors))
             self._follow(written)
-            await asyncio.to_thread(self.index.put, [each.stored.memory for each in written])
-        return [each.stored for each in written]
+            await asyncio.to_thread(self.index.put, [draft.stored.memory for draft in written])
+        return [draft.stored for draft in written]
 
     @unbroken
     async def _update_one(self, name: str, change: MemoryChange) -> None:
@@ -320,7 +324,7 @@ class Memories:
         topics = before.topics if change.topics is None else change.topics
         suggested = list(before.suggested)
         if change.text is not None:
-            # Topics that were removed must stay removed.
+            # A suggested topic that the user removed must stay removed.
             removed = set(self._suggested(before.text)) - set(before.suggested)
             suggested = [topic for topic in self._suggested(change.text) if topic not in removed]
         gone = {folded(topic) for topic in change.removed_topics}
@@ -343,7 +347,7 @@ class Memories:
         return draft, records.checked(body.text, body.topics, times, self._suggested(body.text))
 
     def _suggested(self, text: str) -> list[str]:
-        """Return topics for a text. A word that many memories have as a topic tells little about one of them."""
+        """Return topics for a text. A topic that many memories have says little about one of them."""
         common = max(_RARE_AT_MOST, len(self.resident) // 50)
 
         def is_rare(word: str) -> bool:
@@ -425,7 +429,7 @@ class Memories:
         return memory._replace(supersedes=bool(stored.has_older), superseded_ms=self._superseded_ms(stored))
 
     def _superseded_ms(self, stored: StoredBody) -> int | None:
-        """Return since when the newer memory is true: as it states, or since it happened or was stored."""
+        """Return the time from which the newer memory is true: the stated time, or when it happened or was stored."""
         if stored.newer_name is None or stored.newer_body is None:
             return None
         with suppress(MemoryDamaged):
@@ -443,7 +447,7 @@ def checked(draft: MemoryDraft) -> tuple[MemoryDraft, Body]:
 
 
 def _changed_times(before: Memory, change: MemoryChange) -> Times:
-    """Return the times of a changed memory. Those that were read in its text are read again in another one."""
+    """Return the times of a changed memory. Times that were read from the old text are read again from the new one."""
     times = before.times
     if change.text is not None and times[1:] == times_in(before.text, before.happened_ms)[1:]:
         times = times_in(change.text, before.happened_ms)._replace(when_ms=times.when_ms)
@@ -451,7 +455,7 @@ def _changed_times(before: Memory, change: MemoryChange) -> Times:
 
 
 def _readable_at_once(memories: Sequence[Memory]) -> list[Memory]:
-    """Return the first memories, at least one, and at most as many as a model reads quickly."""
+    """Return the first memories: at least one, and at most as many as a model reads quickly."""
     characters = list(accumulate(len(memory.text) for memory in memories))
     return [memory for n, memory in enumerate(memories) if n == 0 or characters[n] <= _CHARACTERS_AT_A_TIME]
 

@@ -1,4 +1,4 @@
-"""Memories in clear, how they are encrypted and how they are named. Pure except for randomness."""
+"""Check, name, encrypt and decrypt memories. Pure except for randomness."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Times(NamedTuple):
     valid_until_ms: int | None = None
 
     def or_else(self, other: Times) -> Times:
-        """Return these times, and those of the other where one is unknown."""
+        """Return these times, with unknown ones filled in from `other`."""
         return Times(*(theirs if ours is None else ours for ours, theirs in zip(self, other, strict=True)))
 
 
@@ -43,7 +43,7 @@ NO_TIMES = Times()
 
 
 class Body(msgspec.Struct, frozen=True, kw_only=True):
-    """The encrypted part of a memory. Times as in `Times`. `suggested`: topics taken from the text."""
+    """The encrypted part of a memory. Its times are as in `Times`. `suggested`: topics taken from the text."""
 
     text: str
     topics: list[str]
@@ -58,9 +58,9 @@ class Body(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Memory(NamedTuple):
-    """`name`: the id that users see, like m4x0q2v7ke. Times are milliseconds since 1970. `times`: those that were
-    stated or read in the text. `suggested`: topics taken from the text. `superseded_by`: the name of another memory,
-    which holds from `superseded_ms`. `supersedes`: whether it replaced another one."""
+    """`name`: the id that users see, like m4x0q2v7ke. Times are milliseconds since 1970. `times`: stated by the client,
+    or read from the text. `suggested`: topics taken from the text. `superseded_by`: the name of the memory that
+    replaces this one from `superseded_ms` on. `supersedes`: whether it replaced another one."""
 
     id: int
     name: str
@@ -78,7 +78,7 @@ class Memory(NamedTuple):
 
     @property
     def happened_ms(self) -> int:
-        """Return when it happened; if that is unknown, when it was stored."""
+        """Return when it happened, or when it was stored if that is unknown."""
         return self.created_ms if self.times.when_ms is None else self.times.when_ms
 
 
@@ -91,22 +91,22 @@ def new_name() -> str:
 
 
 def checked(text: str, topics: Sequence[str], times: Times = NO_TIMES, suggested: Sequence[str] = ()) -> Body:
-    """Return what to store. Of topics that differ only in case, the first one is kept. Suggested topics that were also
-    given are dropped. Raises LimitExceeded, InvalidName, and InvalidParams for times in the wrong order."""
+    """Check and normalise a memory to store. Of topics that differ only in case, keep the first. Drop suggested topics
+    that were also given. Raises LimitExceeded, InvalidName, and InvalidParams for times in the wrong order."""
     clean = check_unicode(text, "the text").strip()
     if not folded(clean):
         raise LimitExceeded("the text is empty: enter a text to remember")
     if len(clean) > MAX_TEXT_CHARACTERS:
         raise LimitExceeded(
-            f"a memory has at most {MAX_TEXT_CHARACTERS:,} characters, and this has {len(clean):,}: put longer texts "
-            "into a folder that gnod indexes"
+            f"a memory has at most {MAX_TEXT_CHARACTERS:,} characters, and this one has {len(clean):,}: put longer "
+            "texts into a folder that gnod indexes"
         )
     by_folded: dict[str, str] = {}
     for topic in topics:
         by_folded.setdefault(folded(check_unicode(topic, "a topic")), " ".join(topic.split()))
     kept = [topic for name, topic in by_folded.items() if name]
     if len(kept) > MAX_TOPICS:
-        raise LimitExceeded(f"a memory has at most {MAX_TOPICS} topics, and this has {len(kept)}")
+        raise LimitExceeded(f"a memory has at most {MAX_TOPICS} topics, and this one has {len(kept)}")
     if long := next((topic for topic in kept if len(topic) > MAX_TOPIC_CHARACTERS), None):
         raise LimitExceeded(f"a topic is a name of at most {MAX_TOPIC_CHARACTERS} characters: {long[:30]!r}…")
     more = [topic for topic in dict.fromkeys(suggested) if folded(topic) not in by_folded]
@@ -145,13 +145,13 @@ def open_vector(sealer: Sealer, name: str, sealed: bytes) -> Vector:
 
 
 def fingerprint(sealer: Sealer, body: Body) -> bytes:
-    """Return the keyed hash of the text. Copies may differ in spaces, but not in case: -P is not -p."""
+    """Return the keyed hash of the text. It ignores spaces, but not case: -P is not -p."""
     return sealer.lookup("text", " ".join(unicodedata.normalize("NFC", body.text).split()))
 
 
 def topic_lookups(sealer: Sealer, body: Body) -> list[bytes]:
-    """Return the keyed hashes that find a memory by topic. The hashes of suggested topics have their own purpose, so
-    that a search can give them less weight."""
+    """Return the keyed hashes that find a memory by topic. Suggested topics have hashes with another purpose, so that a
+    search can give them less weight."""
     words = dict.fromkeys(word for topic in body.topics for word in topic_words(topic))
     suggested = dict.fromkeys(word for topic in body.suggested for word in topic_words(topic) if word not in words)
     return [sealer.lookup("topic", word) for word in words] + [sealer.lookup("suggested", word) for word in suggested]

@@ -1,4 +1,4 @@
-"""The data of memories that stay in RAM while they are unlocked: vectors, topics and types, but no texts.
+"""Keep data of memories in RAM while they are unlocked: vectors, topics and types, but no texts.
 
 Ten thousand memories take 20 MB. All methods lock, so searches can run in threads while memories are stored.
 """
@@ -27,7 +27,7 @@ class OwnedVector(NamedTuple):
 
 
 class Resident:
-    """`put`, `put_vectors` and `remove` follow the database. Ids are those of its rows."""
+    """Call `put`, `put_vectors` and `remove` after each change of the database. Ids are the ids of its rows."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -66,7 +66,7 @@ class Resident:
         return row.fingerprint if row else b""
 
     def types(self, ids: Sequence[int]) -> list[str]:
-        """Return the types of memories, in the order of `ids`; "" of one that was removed meanwhile."""
+        """Return the types of memories, in the order of `ids`; "" for a memory that was removed meanwhile."""
         with self._lock:
             return [row.type if (row := self._rows.get(id_)) else "" for id_ in ids]
 
@@ -96,14 +96,14 @@ class Resident:
                 self._by_topic.setdefault(topic, set()).add(row.id)
 
     def change(self, row: MemoryRow) -> None:
-        """Replace a row whose topics stay."""
+        """Replace a row. Its topics do not change."""
         with self._lock:
             if row.id in self._rows:
                 self._rows[row.id] = row
 
     def put_vectors(self, owners: Collection[int], found: Sequence[OwnedVector]) -> None:
-        """Replace the vectors of the owners; the new ones have higher ids than all before. All vectors have the length
-        of the newest: after the model's file was replaced, the others are useless."""
+        """Replace the vectors of the owners. The new vectors must have higher ids than all others. Vectors of another
+        length are dropped: they are useless after the model's file was replaced."""
         with self._lock:
             for owner in owners:
                 self._forget_vectors(owner)
@@ -122,7 +122,7 @@ class Resident:
                 self._vector_ids.setdefault(memory_id, []).append(id_)
 
     def replace_vectors(self, found: Sequence[OwnedVector]) -> None:
-        """Replace all vectors, perhaps by those of another model."""
+        """Replace all vectors. The new ones may be from another model."""
         with self._lock:
             self._forget_all_vectors()
         self.put_vectors([], found)
@@ -134,7 +134,8 @@ class Resident:
                 self._forget_row(id_)
 
     def nearest(self, query: Vector, limit: int, namespaces: Collection[int] | None) -> dict[int, float]:
-        """Return up to `limit` memories with the cosine of their nearest vector, nearest first; ties: the older."""
+        """Return up to `limit` memories with the cosine of their nearest vector, nearest first; the older one first if
+        they are equal."""
         ids, _ = self.stored(namespaces)
         cosines = self.cosines(query, ids)
         best = np.argsort(-cosines, kind="stable")[: min(limit, np.count_nonzero(~np.isnan(cosines)))]
@@ -170,8 +171,8 @@ class Resident:
             first = {id_: self._vector_ids[id_][0] for id_ in ids if self._vector_ids.get(id_)}
             if self._matrix is None or not first:
                 return {}
-            wanted = np.asarray(sorted(first.values()), np.int64)
-            values = dict(zip(wanted.tolist(), self._matrix.reader()(self._matrix.rows_of(wanted)), strict=True))
+            row_ids = np.asarray(sorted(first.values()), np.int64)
+            values = dict(zip(row_ids.tolist(), self._matrix.reader()(self._matrix.rows_of(row_ids)), strict=True))
         return {id_: values[vector_id] for id_, vector_id in first.items()}
 
     def topic_weights(self, weights: Mapping[bytes, float], namespaces: Collection[int] | None) -> Mapping[int, float]:
@@ -185,7 +186,7 @@ class Resident:
         return found
 
     def topical(self, topics: Sequence[bytes], limit: int, namespaces: Collection[int] | None) -> list[int]:
-        """Return up to `limit` memories with any of the topics, those with most of them first; ties: the latest."""
+        """Return up to `limit` memories with any of the topics; first those with most of them, then the latest."""
         with self._lock:
             counts = self.topic_weights(dict.fromkeys(topics, 1.0), namespaces)
             ranked = sorted(counts, key=lambda id_: (-counts[id_], -self._rows[id_].updated_ms, -id_))

@@ -1,6 +1,7 @@
-"""The memories that this daemon serves: their database, their key and their models.
+"""Serve the memories of this daemon, with their database, key and models.
 
-Opens nothing before the first request. Texts are in clear only here and in what is called from here; none is logged.
+The service opens nothing before the first request. Texts are in clear only here and in code that this module calls;
+they are never logged.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ _log = logging.getLogger(__name__)
 
 
 class MemoryState(NamedTuple):
-    """`key`: where it is kept, "keyring", "passphrase" or "file"; None: nothing was ever stored. The rest is known only
-    while unlocked. `index_locked`: no part of the keyword index can be swapped."""
+    """`key`: what keeps the key, "keyring", "passphrase" or "file"; None if no memory was ever stored. The other fields
+    are known only while unlocked. `index_locked`: whether no part of the keyword index can be swapped."""
 
     is_unlocked: bool
     key: str | None
@@ -77,7 +78,7 @@ class MemoryService:
         models.installed.connect(lambda _: self.models_changed())
 
     async def memories(self) -> Memories:
-        """Return the memories, and unlock them if that needs no passphrase. Raises MemoryLocked, KeyringFailed, and
+        """Return the memories. Unlocks them if that needs no passphrase. Raises MemoryLocked, KeyringFailed, and
         DatabaseCorrupt or ForeignDatabase."""
         if self._memories is not None:
             return self._memories
@@ -85,23 +86,23 @@ class MemoryService:
 
     @property
     def key_file(self) -> Path:
-        """Return where the key is if the user wants it in a file: beside the database."""
+        """Return the path of the key file, beside the database. The user may choose to keep the key there."""
         return self._path.with_suffix(".key")
 
     async def unlock(self, passphrase: str | None, *, in_file: bool = False) -> None:
-        """Take the key, or make one where there is none, in the key file with `in_file`. Raises MemoryLocked when a
-        passphrase is needed, WrongPassphrase, KeyringFailed, KeyFileFailed."""
+        """Read the key. If there is none, make one, with `in_file` in the key file. Raises MemoryLocked if a passphrase
+        is needed, WrongPassphrase, KeyringFailed, KeyFileFailed."""
         await self._open_memories(passphrase, by_hand=True, in_file=in_file)
 
     @unbroken
     async def move_key(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool = False) -> None:
-        """Keep the key in the key file, protect it with a new passphrase, or keep it in the keyring (None).
-        `passphrase`: the present one, if any. Raises what `unlock` raises."""
+        """Move the key to the key file (`in_file`), protect it with the new passphrase, or move it to the keyring.
+        `passphrase`: the present one, if there is one. Raises the same errors as `unlock`."""
         async with self._opening:
             vault = await self._open_vault()
             record = await keys.in_thread(partial(vault.moved, passphrase, new_passphrase, in_file=in_file))
             await self._opened_database.write(partial(table.replace_key_record, record=keys.write_record(record)))
-            await self._opened_database.maintain(table.empty_log)  # nothing may stay that the old passphrase opens
+            await self._opened_database.maintain(table.empty_log)  # it has a key that the old passphrase decrypts
             was_in_file = vault.record is not None and vault.record.source == "file"
             vault.record = record
             if was_in_file and record.source != "file":
@@ -110,7 +111,7 @@ class MemoryService:
 
     @unbroken
     async def lock(self) -> None:
-        """Complete what is being written, then forget the key and all that was opened with it."""
+        """Complete the writes in progress, then forget the key and all decrypted data."""
         async with self._opening:
             vault = await self._open_vault()
             memories, self._memories = self._memories, None
@@ -139,7 +140,7 @@ class MemoryService:
 
     @property
     def is_locked_by_hand(self) -> bool:
-        """Whether they need `unlock`, wherever their key is."""
+        """Return whether the user locked the memories, so that they need `unlock` wherever their key is."""
         return self._vault is not None and self._vault.is_locked_by_hand
 
     async def keyring_problem(self) -> str | None:
@@ -160,8 +161,8 @@ class MemoryService:
     async def recall(
         self, query: str, depth: Depth, namespaces: Sequence[str], limit_s: float, as_of: TimeSpan | None = None
     ) -> Recalled:
-        """Search. `limit_s`: for the reranker. Raises what `memories` and `recall.recall` raise, and MemoryNotFound for
-        a namespace."""
+        """Search memories. `limit_s`: the time limit of the reranker. Raises the errors of `memories` and
+        `recall.recall`, and MemoryNotFound for a namespace."""
         memories = await self.memories()
         ids = memories.namespace_ids(namespaces)
         reranker = self._reranker()
@@ -178,7 +179,7 @@ class MemoryService:
         return found
 
     async def forget_vectors(self, uri: str) -> None:
-        """Delete all vectors of a model, and embed again. Needs no key."""
+        """Delete all vectors of a model, and embed again. The deletion needs no key."""
         async with self._opening:
             if self._vault is None and not await asyncio.to_thread(self._path.exists):
                 return
@@ -189,7 +190,7 @@ class MemoryService:
         self.models_changed()
 
     def models_changed(self) -> None:
-        """Embed what has no vectors of the model that is configured now, if it is installed. Returns at once."""
+        """Start to embed memories without vectors of the configured model, if it is installed. Returns at once."""
         self._have_models_changed = True
         if self._memories is not None and self._embedding is None:
             self._embedding = asyncio.create_task(self._follow_models(self._memories), name="embedding memories")
@@ -226,7 +227,7 @@ class MemoryService:
                 self._database = await asyncio.to_thread(open_database, self._path)
             database = self._opened_database
             await database.maintain(table.overwrite_deleted)
-            await database.maintain(table.empty_log)  # the last process may have been killed before it could
+            await database.maintain(table.empty_log)  # the last process may have been killed before it emptied the log
             stored = await database.read(table.key_record)
             self._vault = Vault(keys.read_record(stored) if stored else None, self.key_file)
         return self._vault
@@ -245,7 +246,7 @@ class MemoryService:
         _log.info("memory.unlocked", extra={"fields": {"key": record.source, "new": is_new}})
 
     async def _follow_models(self, memories: Memories) -> None:
-        """Embed what has no vectors of the configured model, until the models stop changing."""
+        """Embed memories without vectors of the configured model; repeat if the model changes meanwhile."""
         try:
             while self._have_models_changed:
                 self._have_models_changed = False
@@ -261,12 +262,12 @@ class MemoryService:
             self._embedding = None
 
     def _unindexed(self, memories: Memories) -> int:
-        """Return how many memories are still to be put into the keyword index; damaged ones never are."""
+        """Return how many memories are not in the keyword index yet, without damaged ones."""
         is_done = self._indexing is None or self._indexing.done()
         return 0 if is_done else max(len(memories.resident) - len(memories.index), 0)
 
     async def _index(self, memories: Memories) -> None:
-        """Fill the keyword index, behind the first searches."""
+        """Fill the keyword index in the background. The first searches do not wait for it."""
         try:
             await memories.index_all()
         except GnoError as error:
@@ -307,5 +308,5 @@ class MemoryService:
         except GnoError as error:
             return UnavailableModel(error.message)
         if memories.resident.dimensions not in (None, len(vector)):
-            memories.resident.replace_vectors([])  # another model is in the file now: embed again
+            memories.resident.replace_vectors([])  # the file has another model now: embed again
         return vector

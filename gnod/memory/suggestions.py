@@ -1,7 +1,7 @@
 """Suggest topics for a memory from its text: hashtags, identifiers, names and rare words. Pure.
 
-Suggestions weigh less than topics that somebody gave, because any of them may be wrong. Names are recognised by their
-capital letters, so scripts without upper and lower case have only hashtags, identifiers and rare words in Latin script.
+A suggestion may be wrong, so it weighs less than a topic that somebody gave. Capital letters mark names, so a text in a
+script without them yields only hashtags, identifiers and rare words in Latin script.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gnod.analysis.terms import compounds, is_unspaced, visible
 from gnod.memory.recalling.keywords import MAX_TOPIC_CHARACTERS, folded
 
 MAX_SUGGESTED = 8
-# Read only the beginning of a long text, such as a turn of a conversation: it names the subject.
+# Only the beginning of a long text, such as a turn of a conversation, is read, because it names the subject.
 _READ_CHARACTERS = 4_000
 _RARE_WORDS = 3
 _RARE_WORD_CHARACTERS = 6
@@ -29,7 +29,8 @@ _NUMBER = re.compile(r"[\d.,:/_-]+\Z")
 
 
 def suggest(text: str, is_rare: Callable[[str], bool]) -> list[str]:
-    """Return up to MAX_SUGGESTED topics, the surest kind first. `is_rare`: whether few memories have the folded word.
+    """Return up to MAX_SUGGESTED topics, the most reliable kind first. `is_rare`: returns whether few memories have the
+    folded word.
 
     >>> suggest("We moved Heron to PostgreSQL 16, see deploy_all.sh #infra", lambda word: True)
     ['infra', 'PostgreSQL', 'deploy_all.sh', 'Heron']

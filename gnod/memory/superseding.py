@@ -1,11 +1,12 @@
-"""Tell whether a memory states another value of what an older one says, so that it may supersede it. Pure.
+"""Find out whether a memory gives a new value for something that an older memory states, so that it may supersede it.
+Pure.
 
-Two sentences are aligned word by word. They are about the same thing if they differ in one place only, after the
-subject: there one has one number, name or word and the other another. A negation in only one of them is also such a
-difference. Words that say that something is new (`now`, `no longer`, `moved to`) are not a difference. Several
-differences mean another subject or another property: `Anna lives in Rome` says nothing about `Bruno lives in Oslo`.
+Two sentences are aligned word by word. They are about the same thing if they differ in only one place after the
+subject, where each has a different number, name or word. A negation in only one of them is also such a difference.
+Words that mark something as new (`now`, `no longer`, `moved to`) are not a difference. Several differences mean another
+subject or another property: `Anna lives in Rome` says nothing about `Bruno lives in Oslo`.
 
-Nothing follows from a proposal by itself, so a plausible one is enough.
+A proposal changes nothing until somebody accepts it, so it only has to be plausible.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from gnod.analysis.stopwords import LANGUAGES, function_words
 from gnod.analysis.terms import compounds, is_unspaced, visible
 from gnod.memory import update_words as words
 
-# Longer texts say more than one thing.
+# Longer texts make more than one statement.
 MAX_COMPARED_CHARACTERS = 600
 _MAX_NAME_WORDS = 3
 # The newer text may add this many words after the value, such as a reason.
@@ -29,21 +30,22 @@ _NEGATING = negating_words()
 _DROPPED = words.LIGHT | words.PREPOSITIONS | words.CHANGED
 _SHARED_PREFIX = 0.75
 _MIN_PREFIX = 3
-# The two texts must share this part of the content words of the shorter one.
+# The two texts must share this fraction of the content words of the shorter one.
 _MIN_SHARED = 0.3
-# 6,50 and 1,020 are numbers, not two.
+# 6,50 and 1,020 are each one number, not two.
 _DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 
 
 class Difference(NamedTuple):
-    """The reason of a proposal. `subject`: words of both texts. Values are empty if one text negates the other."""
+    """The reason for a proposal. `subject`: words that both texts share. The values are empty if one text negates the
+    other."""
 
     subject: str
     old: str
     new: str
 
     def sentence(self) -> str:
-        """Return the reason.
+        """Return the reason in words.
 
         >>> Difference("Pro plan costs", "20", "25").sentence()
         'the same about "Pro plan costs", but 25 instead of 20'
@@ -56,7 +58,8 @@ class Difference(NamedTuple):
 
 
 class _Word(NamedTuple):
-    """`form`: for comparison. `is_content`: not a function word, and no word that says that something is new."""
+    """`form`: for comparison. `is_content`: whether it is neither a function word nor a word that marks something as
+    new."""
 
     surface: str
     form: str
@@ -72,7 +75,8 @@ class _Word(NamedTuple):
 
 
 class _Difference(NamedTuple):
-    """Where the texts differ. `at`: number of common content words before it. `before`: the word before it."""
+    """A place where the texts differ. `at`: the number of common content words before it. `before`: the word before
+    it."""
 
     old: list[_Word]
     new: list[_Word]
@@ -82,7 +86,7 @@ class _Difference(NamedTuple):
 
 
 def difference(older: str, newer: str) -> Difference | None:
-    """Return how the newer text updates the older one; None: it says something else, or the same.
+    """Return how the newer text updates the older one; None if it says something else, or the same.
 
     >>> difference("Staging uses Redis", "Staging no longer uses Redis")
     Difference(subject='Staging uses Redis', old='', new='')
@@ -94,7 +98,7 @@ def difference(older: str, newer: str) -> Difference | None:
         return None
     old, new = _read(older), _read(newer)
     new = _in_the_words_of(old, new)
-    if not _share_enough(old, new):  # check this first, because the alignment is slow
+    if not _share_enough(old, new):  # this comes first, because the alignment is slow
         return None
     places, common = _compared(old, _without_replaced(new, old))
     if not common:
@@ -137,7 +141,8 @@ def _parts(compound: str) -> Sequence[str]:
 
 
 def _in_the_words_of(old: Sequence[_Word], new: Sequence[_Word]) -> list[_Word]:
-    """Return the newer words; those that are other forms of an older one, such as a plural, compare equal to it."""
+    """Return the newer words. A word that is another form of an older word, such as a plural, gets the form of the
+    older one."""
     by_prefix: dict[str, list[str]] = {}
     for word in old:
         if len(word.form) >= _MIN_PREFIX and not word.is_number:
@@ -147,7 +152,7 @@ def _in_the_words_of(old: Sequence[_Word], new: Sequence[_Word]) -> list[_Word]:
 
 
 def _same_word(word: _Word, by_prefix: Mapping[str, Sequence[str]]) -> str:
-    """Return the form of the older word that the word is another form of, or its own."""
+    """Return the form of the older word that this word is an inflection of; its own form if there is none."""
     if not word.is_number:
         for form in by_prefix.get(word.form[:_MIN_PREFIX], ()):
             shorter, longer = sorted((form, word.form), key=len)
@@ -163,7 +168,7 @@ def _share_enough(old: Sequence[_Word], new: Sequence[_Word]) -> bool:
 
 
 def _without_replaced(new: Sequence[_Word], old: Sequence[_Word]) -> list[_Word]:
-    """Return the newer words without the older value that they name: `instead of 20`."""
+    """Return the newer words without a mention of the older value (`instead of 20`)."""
     known = {word.form for word in old}
     kept: list[_Word] = []
     is_replaced = False
@@ -197,7 +202,7 @@ def _content(part: Sequence[_Word]) -> list[_Word]:
 
 
 def _form_at(part: Sequence[_Word], at: int) -> str:
-    """Return the form of the last word before that place that is not one of _RECENT; else ''."""
+    """Return the form of the last word before that place that is not one of _RECENT; "" if there is none."""
     before = [word.form for word in part[:at] if word.form not in words.RECENT]
     return before[-1] if before else ""
 
@@ -209,8 +214,8 @@ def _at(part: Sequence[_Word], at: int) -> _Word | None:
 def _sorted_out(
     places: Sequence[_Difference], old: Sequence[_Word], *, has_changed: bool
 ) -> tuple[list[_Difference] | None, list[_Difference]]:
-    """Return the places where a value is replaced, and those where the newer text adds something; None: one where it
-    lacks something, or says more than an update says."""
+    """Return the places where a value is replaced, and the places where the newer text adds something. The first is
+    None if the newer text lacks something, or adds more than an update would."""
     known = {word.form for word in old}
     values, added = [], []
     for place in places:
@@ -230,7 +235,7 @@ def _sorted_out(
 
 
 def _undated(side: Sequence[_Word]) -> list[_Word]:
-    """Return the words without those of a date; all words if there are no others."""
+    """Return the words without dates."""
     return [word for word in side if word.form not in words.DATED]
 
 
@@ -245,7 +250,7 @@ def _without_replaced_value(
 
 
 def _is_negated(text: Sequence[_Word], other: Sequence[_Word]) -> bool:
-    """Return whether it has a negating word that the other text lacks."""
+    """Return whether the text has a negating word that the other one lacks."""
     theirs = {word.form for word in other}
     return any(_negates(word.surface) and word.form not in theirs for word in text)
 
@@ -255,17 +260,17 @@ def _negates(word: str) -> bool:
 
 
 def _mentions(value: Collection[_Word], new: Sequence[_Word]) -> bool:
-    """Return whether the newer text names the older value, as in `instead of 20`."""
+    """Return whether the newer text names the older value (`instead of 20`)."""
     theirs = {word.form for word in new}
     return all(word.form in theirs for word in value)
 
 
 def _is_value(place: _Difference, common: Sequence[_Word], *, has_role: bool, mentions_old: bool) -> bool:
     old, new = place.old, place.new
-    if place.at == 0:  # this is another subject, unless it is the person of a role
+    if place.at == 0:  # the subjects differ, unless the value is the person in a role
         return mentions_old or (has_role and _are_names(old) and _are_names(new))
     if place.after is not None and place.after.form in words.LIGHT and not _is_version(place):
-        return False  # what comes before the verb belongs to the subject
+        return False  # words before the verb belong to the subject
     if _is_numeric(place):
         return _is_another_number(place)
     if place.before in words.PURPOSE or _at_last(common, place.at) in words.IN_CHARGE:
@@ -283,7 +288,7 @@ def _is_numeric(place: _Difference) -> bool:
 
 
 def _is_version(place: _Difference) -> bool:
-    """Return whether the values are numbers with letters or points, which do not count anything."""
+    """Return whether the values are numbers with letters or points, such as versions, which count nothing."""
     return all(word.is_number and not word.surface.isdecimal() for word in [*place.old, *place.new])
 
 

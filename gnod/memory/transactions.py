@@ -1,4 +1,4 @@
-"""The transactions that change memories. They encrypt on the way; must not depend on the resident data."""
+"""The transactions that change memories, and encrypt them on the way. They must not depend on the resident data."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _NAMESPACE = b"namespace:"
 
 
 class EmbeddedTexts(NamedTuple):
-    """The vectors of the pieces of each text, and the address of the model that made them."""
+    """The vectors of each text's pieces, and the address of the model that computed them."""
 
     uri: str
     vectors: Sequence[Sequence[Vector]]
 
 
 class MemoryDraft(NamedTuple):
-    """A memory to store. `created_ms`: 0: now. `namespace`: empty means the personal one. `supersedes`: names of
-    memories. `suggested`: topics; None: take them from the text, and so the times at which it is true.
+    """A memory to store. `created_ms`: 0 means now. `namespace`: empty means the personal one. `supersedes`: names of
+    memories. `suggested`: topics; None: take them, and the times at which the memory is true, from the text.
 
-    `updated_ms`: of an imported record; it changes no memory with the same text that is at least as new.
+    `updated_ms`: of an imported record. The import does not change a memory with the same text that is at least as new.
     """
 
     text: str
@@ -60,22 +60,22 @@ class MemoryChange(NamedTuple):
 
     @property
     def is_of_content(self) -> bool:
-        """Return whether more changes than links to other memories."""
-        return any(each is not None for each in (self.text, self.type, self.topics)) or bool(
+        """Return whether anything but links to other memories changes."""
+        return any(field is not None for field in (self.text, self.type, self.topics)) or bool(
             self.removed_topics or self.times
         )
 
 
 class StoredDraft(NamedTuple):
-    """`existed`: the same text was stored before; topics were added, and the type replaced."""
+    """`existed`: whether the same text was already stored; then its topics were added, and its type was replaced."""
 
     memory: Memory
     existed: bool
 
 
 class WrittenMemories(NamedTuple):
-    """What a transaction wrote, for the resident data. `vectors`: None: unchanged. `linked`: other memories whose type
-    or link changed."""
+    """The rows that a transaction wrote, for the resident data. `vectors`: None if unchanged. `linked`: other memories
+    whose type or link changed."""
 
     row: MemoryRow
     topics: Sequence[bytes]
@@ -85,7 +85,7 @@ class WrittenMemories(NamedTuple):
 
 
 class Transactions:
-    """Each method takes the connection last."""
+    """Each method takes the connection as its last argument."""
 
     def __init__(self, sealer: Sealer) -> None:
         self._sealer = sealer
@@ -93,7 +93,7 @@ class Transactions:
     def store(
         self, ready: Sequence[tuple[MemoryDraft, Body]], vectors: EmbeddedTexts | None, connection: Connection
     ) -> list[WrittenMemories]:
-        """Store memories. Raises MemoryNotFound for one to supersede."""
+        """Store memories. Raises MemoryNotFound for a memory to supersede that does not exist."""
         written = []
         for at, (draft, body) in enumerate(ready):
             of_text = EmbeddedTexts(vectors.uri, [vectors.vectors[at]]) if vectors else None
@@ -131,7 +131,7 @@ class Transactions:
         return WrittenMemories(row, new.topics, StoredDraft(memory, existed=same is not None), owned)
 
     def _body_or(self, body: Body, name: str, sealed: bytes) -> Body:
-        """Return the stored body. A damaged one is replaced by the new one, which has the same text."""
+        """Return the stored body, or the new one, which has the same text, if the stored one is damaged."""
         try:
             return records.open_body(self._sealer, name, sealed)
         except MemoryDamaged:
@@ -146,7 +146,7 @@ class Transactions:
         is_changed: bool,
         connection: Connection,
     ) -> WrittenMemories:
-        """Replace a memory. `is_changed`: its text is another."""
+        """Replace a memory. `is_changed`: whether its text differs."""
         now_ms = time.time_ns() // 1_000_000
         namespace_id = self._namespace_id(connection, before.namespace, now_ms)
         new = self._sealed(before.name, namespace_id, type_, before.created_ms, now_ms, body)
@@ -162,7 +162,7 @@ class Transactions:
         return WrittenMemories(row, new.topics, StoredDraft(memory, existed=True), owned)
 
     def link(self, before: Memory, older: Sequence[str], connection: Connection) -> WrittenMemories:
-        """Let a memory supersede others, and change nothing else of it. Raises MemoryNotFound."""
+        """Make a memory supersede others, without any other change. Raises MemoryNotFound."""
         (row,) = table.named(connection, [before.name])
         body = Body(text=before.text, topics=before.topics, suggested=list(before.suggested))
         lookups = records.topic_lookups(self._sealer, body)
@@ -171,21 +171,21 @@ class Transactions:
         )
 
     def _supersede(self, written: WrittenMemories, older: Sequence[str], connection: Connection) -> WrittenMemories:
-        """Mark the older memories as done, with links. The newer one is current: a link of its own would close a
-        circle."""
+        """Mark the older memories as done, with links to the newer one. The newer memory loses its own link, which
+        could form a cycle."""
         row, memory = written.row, written.stored.memory
-        if missing := [name for name in older if name not in {each.name for each in table.named(connection, older)}]:
+        if missing := [name for name in older if name not in {old.name for old in table.named(connection, older)}]:
             raise MemoryNotFound(f"there is no memory {', '.join(missing)}", {"missing": missing})
         if row.superseded_by is not None:
             row, memory = table.unlink(connection, row), memory._replace(superseded_by=None)
         now_ms = time.time_ns() // 1_000_000
         linked = []
-        for each in table.named(connection, older):
-            if each.id == row.id:
+        for older_row in table.named(connection, older):
+            if older_row.id == row.id:
                 raise InvalidParams(f"memory {row.name} cannot supersede itself")
-            type_ = each.type if is_done(each.type) else checked_type(each.type + DONE)
-            changed_ms = each.updated_ms if type_ == each.type else now_ms
-            linked.append(table.supersede(connection, each, type_, changed_ms, row.name))
+            type_ = older_row.type if is_done(older_row.type) else checked_type(older_row.type + DONE)
+            changed_ms = older_row.updated_ms if type_ == older_row.type else now_ms
+            linked.append(table.supersede(connection, older_row, type_, changed_ms, row.name))
         return written._replace(row=row, stored=written.stored._replace(memory=memory), linked=linked)
 
     def put_vectors(
@@ -223,7 +223,7 @@ class Transactions:
 
 
 def _linked(new: NewRow, superseded_by: str | None) -> NewRow:
-    """Keep the link of a superseded memory, unless it is current again: its type does not end in `_done` any more."""
+    """Keep the link of a superseded memory, unless it is current again because its type no longer ends in `_done`."""
     return new._replace(superseded_by=superseded_by if is_done(new.type) else None)
 
 

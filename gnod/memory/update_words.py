@@ -1,13 +1,13 @@
-"""Closed classes of words that tell whether a sentence updates another: short lists for a few languages. Pure.
+"""Word lists that show whether a sentence updates another one: closed classes in a few languages. Pure.
 
-In other languages, only the words that two sentences share and do not share count.
+In other languages, only the shared and the differing words of two sentences count.
 """
 
 from __future__ import annotations
 
 from gnod.analysis.stemming import fold, normalise
 
-# Words that say that something is new, but nothing about what.
+# Words that mark something as new without saying what it is.
 _RECENT = """
     now currently meanwhile nowadays recently today yesterday since anymore more longer new any days starting finally
     after all instead only still already tuesday another
@@ -18,7 +18,7 @@ _RECENT = """
     maintenant désormais depuis aujourd'hui nouveau nouvelle plus lieu
     ora adesso ormai agora já nu sedan sinds
 """
-# Verbs that say that something changed: the value that follows is the current one.
+# Verbs of change: the value that follows is the current one.
 _CHANGED = """
     moved switched changed raised rose went cut updated upgraded replaced increased decreased dropped lowered took
     became
@@ -37,7 +37,7 @@ _LIGHT = """
     est sont coûte a monsieur madame
 """
 _PREPOSITIONS = "to at with from in into on by of as than per"
-# Words before which a text names the month or the day since when something is true.
+# Words that name the month or day from which something is true.
 _DATED = """
     january february march april may june july august september october november december spring summer autumn winter
     monday tuesday wednesday thursday friday saturday sunday year week month
@@ -47,7 +47,7 @@ _DATED = """
     enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre primavera verano otoño
     lunes martes miércoles jueves viernes sábado domingo año semana mes
 """
-# Roles that one person has at a time: the person is the value, also at the beginning of the sentence.
+# Roles that one person has at a time: the person is the value, even at the beginning of the sentence.
 _ROLES = """
     owns owner owned responsible leads led lead manages manager managed maintains maintainer maintained reviews reviewer
     reviewed contact adviser advisor landlord engineer handles handled coordinates coordinator coordinated chairs
@@ -78,7 +78,7 @@ def _words(listed: str) -> frozenset[str]:
 
 
 def form(word: str) -> str:
-    """Return a word as it is compared: without case and accents."""
+    """Return a word for comparison, without case and accents."""
     return fold(normalise(word))
 
 

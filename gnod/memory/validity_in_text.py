@@ -1,7 +1,7 @@
-"""Since when and until when a text is true, where it plainly says so: "until March 2026", "seit Mai". Pure.
+"""Read from when and until when a text is true, if it says so plainly: "until March 2026", "seit Mai". Pure.
 
-Only a text of one sentence is read, because the times are those of the whole memory. What is ambiguous is not read:
-an end in a negated sentence ("not until March"), or before another statement ("until March, then Postgres 16").
+The times apply to the whole memory, so only texts of one sentence are read. Ambiguous times are ignored: an end in a
+negated sentence ("not until March"), or before another statement ("until March, then Postgres 16").
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class _ValidityWords(NamedTuple):
-    """The words of a language, as regular expressions. `since`: of the last such day; `starting`: of the next one.
-    `first` stands before a period and `last` within it. `past`: sentences about the past. `now`: what they say is true
-    since they were written."""
+    """The words of a language, as regular expressions. After `since`, a day is the last such day; after `starting`, the
+    next one. `first` comes before a period, and `last` is within it. `past`: marks sentences about the past. `now`:
+    marks sentences that are true from the time they were written."""
 
     since: str
     starting: str
@@ -117,12 +117,12 @@ _CJK_SINCE = re.compile(rf"{_CJK_DATE}(?:から|以来|以降|起|开始|開始)
 _CJK_UNTIL = re.compile(rf"{_CJK_DATE}(?:まで|为止|為止)")
 _SEVERAL_SENTENCES = re.compile(r"(?<!\b\d)(?<!\b\d\d)[.!?]\s+\S|[。！？]\s*\S|\n")
 _YEAR = re.compile(r"\b(?:19|20)\d\d\b")
-# What stands after such a word is another statement.
+# The text after such a word is another statement.
 _NEXT_CLAUSE = re.compile(r".*(?:[,;:–—]|\b(?:and|then|but|und|dann|aber|et|puis|mais|y|luego|pero|poi|ma|maar|и)\b)")
 
 
 def times_in(text: str, at_ms: int) -> Times:
-    """Return since when and until when a text is true, which was written at that time.
+    """Return from when and until when a text is true. `at_ms`: when it was written.
 
     >>> def shown(text):
     ...     times = times_in(text, 1_795_000_000_000)  # 2026-11-18
@@ -144,7 +144,7 @@ def times_in(text: str, at_ms: int) -> Times:
 
 
 def _begins(text: str, at: datetime) -> Iterator[int]:
-    """Yield the first day of each period since which the text is true."""
+    """Yield the first day of each period from which the text is true."""
     for code, words in _LANGUAGES.items():
         dates = [_date(text[match.end() :], code, at, "past") for match in _found(words.since, text)]
         dates += [_date(text[match.end() :], code, at, "future") for match in _found(words.starting, text)]
@@ -156,7 +156,7 @@ def _begins(text: str, at: datetime) -> Iterator[int]:
 
 
 def _ends(text: str, at: datetime) -> Iterator[int]:
-    """Yield the last day of each period until which the text is true; if it is about the past, not after it was
+    """Yield the last day of each period until which the text is true. A text about the past yields no day after it was
     written."""
     is_negated = any(form(word) in _NEGATING for word in re.findall(r"\w+", text))
     for code, words in () if is_negated else _LANGUAGES.items():
@@ -176,7 +176,7 @@ def _ranges(words: _ValidityWords, text: str, code: str, at: datetime) -> Iterat
     for match in _found(rf"(?:{words.first})\s+(\S+(?:\s+\S+){{0,3}}?)\s+(?:{words.last})", text):
         last = _date(text[match.end() :], code, at, _prefers(words, text))
         year = _YEAR.search(last.text) if last else None
-        if year is None and _prefers(words, text) == "future":  # "open from May to September" may be of every year
+        if year is None and _prefers(words, text) == "future":  # "open from May to September" may mean every year
             continue
         start = match[1] if year is None or _YEAR.search(match[1]) else f"{match[1]} {year[0]}"
         first = _date(start, code, at, _prefers(words, text))
@@ -196,7 +196,7 @@ def _date(text: str, code: str, at: datetime, prefers: Prefers) -> Period | None
     """Return the date at the beginning of a text."""
     found = text.split()[:_MAX_DATE_WORDS]
     month = month_numbers().get(found[0].strip(".,;:").lower()) if found else None
-    if month and not any(map(str.isdecimal, "".join(found[1:3]))):  # alone, May and Mar are also other words
+    if month and not any(map(str.isdecimal, "".join(found[1:3]))):  # without a number, May and Mar may be other words
         return _month(found[0].strip(".,;:"), month, at, prefers)
     start = " ".join(found)
     dates = periods(start, (code,), at, prefers=prefers)
@@ -204,7 +204,7 @@ def _date(text: str, code: str, at: datetime, prefers: Prefers) -> Period | None
 
 
 def _month(name: str, month: int, at: datetime, prefers: Prefers) -> Period:
-    """Return the last month of a name, or the next one."""
+    """Return the last month with this name, or the next one."""
     is_other = month > at.month if prefers == "past" else month < at.month
     year = at.year + is_other * (-1 if prefers == "past" else 1)
     first, after = datetime(year, month, 1, tzinfo=UTC), datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)

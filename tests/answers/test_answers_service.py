@@ -1,4 +1,4 @@
-"""A question is answered by a supported text or by confident quotes; small models are not asked."""
+"""A supported text or confident quotes answer a question; small models are not called."""
 
 from __future__ import annotations
 

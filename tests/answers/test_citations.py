@@ -1,4 +1,4 @@
-"""Which citations stay: those whose source says the same. Whatever a model writes, nothing else is in the answer."""
+"""A citation stays if its source says the same. The answer contains nothing else, whatever a model writes."""
 
 from __future__ import annotations
 
@@ -163,7 +163,7 @@ def test_any_answer_is_checked(said: str) -> None:
     assert bool(found.citations) == bool(found.text) == (found.reason is None)
     again = found_in(found.text)
     if found.citations:
-        # Not the same text: where a sentence ends may change when what stood between two is gone.
+        # The text may differ: the end of a sentence may change after the part between two sentences is removed.
         assert set(again.citations) <= set(found.citations), "to check again finds nothing new"
 
 

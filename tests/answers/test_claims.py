@@ -1,4 +1,4 @@
-"""Figures, dates, names and identifiers of a sentence, and whether a source has them, however it writes them."""
+"""Figures, dates, names and identifiers of a sentence, and whether a source has them in any form."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""More evidence is never less confidence. What the documents say is told from what they do not, in all scripts, in
-small and large collections."""
+"""More evidence never lowers the confidence. The confidence separates answered from unanswered questions in all
+scripts, and in small and large collections."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ OTHERS = {f"{n}.md": f"# Other {n}\n\nSomething about subject {n}, and nothing e
 
 
 def ranked(index: SmallIndex, question: str, cosine: float | None = None) -> tuple[list[ScoredUnit], float]:
-    """Return the units of all documents and the weight of the question. `cosine`: of the first unit; of others, 0."""
+    """Return the units of all documents and the weight of the question. `cosine`: of the first unit; other units have
+    0."""
     found = collected(index, question)
     cosines = [None if cosine is None else cosine * (n == 0) for n in range(len(found.candidates))]
     return quotes.rank(found, cosines), found.words.total

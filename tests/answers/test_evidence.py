@@ -100,7 +100,7 @@ def test_every_passage_is_a_range_with_its_unit(text: str, max_tokens: int, is_c
 
 @st.composite
 def options(draw: st.DrawFn) -> tuple[list[Option], dict[int, PacketSource]]:
-    """Return passages of some texts, as `evidence` makes them, with arbitrary scores."""
+    """Return passages of some texts, built as in `evidence`, with arbitrary scores."""
     sources, found = {}, []
     for number, text in enumerate(draw(st.lists(TEXTS, min_size=1, max_size=4))):
         sources[number] = PacketSource(text, f"Title {number}")
@@ -135,7 +135,7 @@ def test_a_packet_keeps_its_promises(
             assert one.end <= other.start
         else:
             assert best[one.document] >= best[other.document]
-    # Each document once.
+    # Each document occurs once.
     order = [each.document for each in chosen.passages]
     assert len({*order}) == sum(a != b for a, b in zip([None, *order], order, strict=False))
     for left_out in chosen.left_out:
@@ -151,7 +151,7 @@ def texts_of(chosen: Packet, sources: Mapping[int, PacketSource]) -> list[str]:
 
 
 def chosen_of(*texts: str, max_tokens: int = 1000, words: Sequence[frozenset[int]] = ()) -> tuple[list[str], Packet]:
-    """Choose from documents of one passage each; the first has the best score."""
+    """Choose from documents with one passage each; the first has the best score."""
     sources = {n: PacketSource(text, "") for n, text in enumerate(texts)}
     found = [
         Option(n, 0, len(text), "", (0, 0), 1 - n / 100, words[n] if words else frozenset())
@@ -188,7 +188,7 @@ def test_another_figure_is_no_copy() -> None:
 def test_a_word_that_is_not_covered_comes_first() -> None:
     texts = ("The crane lifts three tonnes.", "It is the crane of the dock.", "A pump moves water.")
     words = (frozenset({0}), frozenset({0}), frozenset({1}))
-    # Order of the packet is that of the scores; with little room, the second place goes to the new word.
+    # The packet is in the order of the scores. With a small budget, the passage with the new word comes second.
     assert chosen_of(*texts, max_tokens=26, words=words)[0] == [texts[0], texts[2]]
 
 
@@ -206,7 +206,7 @@ def test_neighbours_become_one_passage_with_one_lead() -> None:
 
 
 def gathered(index: SmallIndex, question: str, max_tokens: int = 1000) -> EvidenceList:
-    """Gather evidence from all documents of the index, by words alone."""
+    """Gather evidence from all documents of the index by words only."""
 
     async def read(work: Callable[[Connection], T]) -> T:
         return index.database.submit_read(work).result()
@@ -270,7 +270,8 @@ def test_copies_of_a_document_are_counted_as_repetitions(small_index: SmallIndex
 
 
 def test_the_fuller_a_packet_the_better_a_further_passage_must_be() -> None:
-    """A passage that is worth adding to a short packet is not worth adding to a long one; a larger budget asks less."""
+    """A passage that is worth adding to a short packet may not be worth adding to a long one; a larger budget lowers
+    the bar."""
 
     def has_second(words: int, max_tokens: int) -> bool:
         text = "falcon " * words

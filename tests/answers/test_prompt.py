@@ -1,4 +1,4 @@
-"""The prompt: documents are quotations that cannot end themselves, and the question is asked in its language."""
+"""The prompt: documents cannot end their quotation, and the rules are in the language of the question."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def source(text: str, title: str = "A title") -> tuple[str, str]:
 
 
 def parts(question: str, *sources: tuple[str, str]) -> tuple[str, str, list[str]]:
-    """Return the user's message, its fence, and what stands between its fences."""
+    """Return the user's message, its fence, and the text between its fences."""
     (_, user) = build(question, sources, "en")
     match = re.search(r"^<(q[0-9a-f]{8})>$", user.content, re.M)
     assert match
@@ -57,7 +57,7 @@ def test_prompt_markup_in_a_source_is_removed() -> None:
     assert "[INST]" not in quoted
     assert "\x00" not in quoted
     assert content.count(f"</{fence}>") == 1
-    assert "BANANA" in quoted, "what it says stays"
+    assert "BANANA" in quoted, "the words of the source stay"
 
 
 _HOSTILE = st.sampled_from(

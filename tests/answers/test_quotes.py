@@ -1,5 +1,4 @@
-"""Quotes are exact, at the line that they name, and the best sentences of the documents found, with or without
-vectors."""
+"""Quotes are exact, at their lines, and the best sentences of the found documents, with or without vectors."""
 
 from __future__ import annotations
 
@@ -33,7 +32,7 @@ HARBOUR = {
 
 
 def manual(pages: int = 300, seed: int = 1) -> str:
-    """Return a long document of pages of about 3,000 characters, all of them about docks and pumps."""
+    """Return a long document. Its pages have about 3,000 characters, and all are about docks and pumps."""
     choose = random.Random(seed)
     nouns = ["dock", "pump", "lever", "valve", "crane", "anchor", "pilot", "harbour", "rope", "engine", "barge", "gate"]
     verbs = ["checks", "moves", "greases", "paints", "lifts", "repairs", "measures", "lowers", "replaces", "reports"]
@@ -52,7 +51,7 @@ def manual(pages: int = 300, seed: int = 1) -> str:
 
 
 def collected(index: SmallIndex, question: str, asked: EmbeddedQuestion | None = None) -> Collected:
-    """Return what is preselected from all documents of the index."""
+    """Return the units that are preselected from all documents of the index."""
 
     ids = [int(str(row[0])) for row in index.reader.execute("SELECT id FROM documents WHERE active ORDER BY id")]
     return quotes.collect(index.reader, asked or EmbeddedQuestion(question, {}, {}, {}), dict.fromkeys(ids, 1.0))

@@ -1,4 +1,4 @@
-"""What a sentence is about: the identifiers before its verb, in several languages."""
+"""The identifiers in the subject of a sentence, in several languages."""
 
 from __future__ import annotations
 

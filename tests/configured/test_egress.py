@@ -148,7 +148,7 @@ async def test_a_local_collection_and_the_memories_send_no_byte(short_tmp: Path,
     assert any("`egress: local` of the memories" in note for note in recalled.notes)
     check = next(each for each in doctor.checks if each.name == "model imitation at lan.test")
     assert check.status == "warning"
-    assert "nothing is sent of private, memories" in check.message
+    assert "nothing is sent from private, memories" in check.message
     (endpoint,) = status.endpoints
     assert (endpoint.scope, endpoint.allowed, endpoint.left_out) == ("lan", [], ["private", "memories"])
     assert endpoint.roles == ["embed", "rerank", "expand", "answer"]
@@ -186,7 +186,7 @@ async def test_a_search_over_several_collections_asks_only_if_all_allow_it(
         doctor = await it.ask("doctor.run")
     check = next(each for each in doctor.checks if each.name == "model imitation at lan.test")
     assert check.status == "ok", check.message
-    assert "gets texts and queries of public, other; nothing is sent of private, memories" in check.message
+    assert "gets texts and queries from public, other; nothing is sent from private, memories" in check.message
 
 
 async def test_a_collection_whose_model_is_too_far_away_is_named_in_the_answer(

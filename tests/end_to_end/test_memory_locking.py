@@ -162,7 +162,7 @@ def test_a_passphrase_where_there_is_no_keyring(machine: Machine) -> None:
     assert (locked.returncode, "`gnoctl memory unlock`" in locked.stderr) == (2, True)
     assert memory_check(machine)["message"] == "locked by a passphrase"
     wrong = piped(machine, b"another passphrase\n", "memory", "unlock")
-    assert (wrong.returncode, wrong.stderr) == (2, "gnoctl: that is not the passphrase of these memories\n")
+    assert (wrong.returncode, wrong.stderr) == (2, "gnoctl: this is not the passphrase of these memories\n")
     assert machine.json("memory", "status")["unlocked"] is False
     assert "protected by a passphrase" in piped(machine, PASSPHRASE, "memory", "unlock").stdout
     assert machine.json("recall", "anchor")["results"][0]["id"] == name

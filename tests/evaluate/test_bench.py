@@ -1,4 +1,4 @@
-"""The whole measurement, through the real workers, store and pipeline; as a command, in a process of its own."""
+"""The whole measurement, through the real workers, store and pipeline, as a command in its own process."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _no_progress(what: str, done: int, total: int) -> None:
 
 @pytest.fixture(autouse=True)
 def no_models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the machine's own user has fetched is none of our business."""
+    """Do not use the models that the user of this machine has fetched."""
     monkeypatch.setenv("GNO_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("GNO_CACHE_DIR", str(tmp_path / "cache"))
 

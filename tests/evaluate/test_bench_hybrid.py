@@ -1,4 +1,4 @@
-"""The hybrid query measured through the real pipeline, with real models and with small ones made up."""
+"""The measurement of hybrid queries through the real pipeline, with real models and with small artificial ones."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Measured = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture(autouse=True)
 def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Use this folder of models, not that of the user who runs the tests."""
+    """Use this folder of models, not the folder of the user who runs the tests."""
     monkeypatch.setenv("GNO_CONFIG_DIR", str(tmp_path / "config"))
     monkeypatch.setenv("GNO_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache" / "models"
@@ -76,7 +76,7 @@ def test_queries_are_expanded_by_a_model_that_writes(smollm_gguf: Path, measured
 
 
 def test_unsuitable_models_are_refused(minilm_onnx: Path, measured: Measured) -> None:
-    """The search itself would go on without them, and the figures would be those of something else."""
+    """The search itself would continue without them, and the figures would measure something else."""
     for option, message in [
         (f"--rerank=file:{minilm_onnx}", "gnoctl: the model has no classification head"),
         (f"--expand=file:{minilm_onnx}", "gnoctl: the model does not write text"),

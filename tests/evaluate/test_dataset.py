@@ -1,4 +1,4 @@
-"""Reading a test collection: what is accepted, and that every fault is named with its file and line."""
+"""Reading a test collection: which files are accepted, and that each error names the file and line of the fault."""
 
 from __future__ import annotations
 

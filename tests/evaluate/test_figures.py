@@ -1,4 +1,4 @@
-"""The measures, to four decimals worked out by hand; the table of the figures, and the notes below it."""
+"""The measures, compared with values calculated by hand to four decimals; the table of figures, and its notes."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_ties_are_broken_by_docid() -> None:
     ranking = in_order([("b", 0.5), ("a", 0.5), ("c", 0.7)])
     assert ranking == [("c", 0.7), ("a", 0.5), ("b", 0.5)]
     assert round(measure({"q": {"a": 1}}, {"q": ranking}).mean["RR@10"], 4) == 0.5
-    # trec_eval's own rule is the other way round, and must not show.
+    # trec_eval breaks ties the other way round. This must not affect the results.
     assert round(measure({"q": {"b": 1}}, {"q": ranking}).mean["MAP"], 4) == 0.3333
 
 

@@ -1,5 +1,5 @@
-"""Which modes are run with which models: what is refused, what is left out, what is said of it,
-and that texts go to a server only as far as `--egress` allows."""
+"""Which modes run with which models, what is refused or left out with a note, and that texts go to a server only as far
+as `--egress` allows."""
 
 from __future__ import annotations
 

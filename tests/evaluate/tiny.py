@@ -1,6 +1,6 @@
-"""A test collection of five documents whose figures are worked out by hand.
+"""A test collection of five documents. Its figures were calculated by hand.
 
-Documents come back for the word they hold, and `otters` before `river`, which says it once and in no title.
+Queries find the documents with their word. `otters` is before `river`, which has the word once and not in its title.
 nDCG has linear gains: grade / log2(rank + 1).
 
 | query     | asked     | found         | judged                     | nDCG@10                   | RR@10 | R@100 | AP  |
@@ -12,7 +12,7 @@ nDCG has linear gains: grade / log2(rank + 1).
 | rewritten | 5" desk   | desk          | desk 1                     | 1                         | 1     | 1     | 1   |
 | unjudged  | lamp      |               |                            |                           |       |       |     |
 
-Means over the five judged ones: 2.47287/5, 3/5, 2.5/5, 2.5/5.
+Means over the five judged queries: 2.47287/5, 3/5, 2.5/5, 2.5/5.
 """
 
 from __future__ import annotations

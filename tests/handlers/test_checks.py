@@ -1,4 +1,4 @@
-"""What `index.why` says of files that nobody could look at, and `gnoctl doctor` of the sandbox of converters."""
+"""`index.why` for files that cannot be read, and `gnoctl doctor` on the sandbox of converters."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_path_in_another_composition_is_explained(small_index: SmallIndex, tmp
         (["Landlock (reading, writing, TCP)", "seccomp (network)"], "ok", "Landlock (reading, writing, TCP); seccomp"),
         (["macOS sandbox (writing, network)"], "ok", "network). A converter may read all of your files"),
         (["seccomp (network, programs)"], "ok", "programs). A converter may read all of your files"),
-        ([], "warning", "no sandbox holds converters here"),
+        ([], "warning", "converters have no sandbox here"),
     ],
 )
 def test_doctor_says_what_the_sandbox_lacks(held: list[str], status: str, said: str) -> None:

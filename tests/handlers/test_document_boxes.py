@@ -34,7 +34,7 @@ FILE = pdf(["one zqx", "studies of zqx"])
 
 @contextlib.asynccontextmanager
 async def pages_of(index: SmallIndex, folder: Path) -> AsyncIterator[Pages]:
-    """Index `a.pdf`, write it, and yield a way to ask for its boxes and images."""
+    """Index `a.pdf`, write it, and yield an object that requests its boxes and images."""
     index.database.submit_write(partial(_index, folder)).result()
     (folder / "a.pdf").write_bytes(FILE)
     pool = WorkerPool(size=1, timeout_s=60, memory_mb=2048)

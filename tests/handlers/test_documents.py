@@ -1,4 +1,4 @@
-"""What `document.multi_get` returns and what it names instead; where `document.locate` leads."""
+"""What `document.multi_get` returns and what it skips; the files that `document.locate` finds."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ async def test_thousands_of_pages_are_listed_at_once(small_index: SmallIndex, tm
     started = time.process_time()
     found = await call(small_index, tmp_path, "document.get", DocumentGetParams(ref="papers/a.pdf", locations=True))
     assert [each.location.page for each in found.locations] == [*range(1, 5001)]
-    assert time.process_time() - started < 1  # 5 s if each page decodes the places of all
+    assert time.process_time() - started < 1  # 5 s if each page decodes the locations of all pages
 
 
 TREE = "# Tree\n\n## A\n\n### Setup\n\na\n\n## B\n\n### Setup\n\nb\n"
@@ -159,7 +159,7 @@ async def test_what_is_left_out_has_a_kind(small_index: SmallIndex, tmp_path: Pa
     small_index.add({f"{n}.md": f"note {n}\n" for n in range(1, 5)} | {"0.md": LONG})
     refs = ("notes/*.md", "notes/nothing.md", "#zz", "notes/1.md:0")
     result = await multi_get(small_index, tmp_path, *refs, limit=2, max_bytes=20)
-    assert [each.path for each in result.documents] == ["1.md", "2.md"]  # what is too large does not count
+    assert [each.path for each in result.documents] == ["1.md", "2.md"]  # a document that is too large does not count
     assert [(each.ref, each.kind) for each in result.skipped] == [
         ("notes/nothing.md", "document_not_found"),
         ("#zz", "invalid_reference"),
@@ -194,5 +194,5 @@ async def test_where_a_reference_leads(small_index: SmallIndex, tmp_path: Path) 
     (tmp_path / ".obsidian").mkdir()
     address = f"obsidian://open?vault={quote(tmp_path.name)}&file="
     assert (await locate("notes/a.md")).obsidian == f"{address}notes%2Fa.md"
-    (root / ".obsidian").mkdir()  # the nearest one is meant
+    (root / ".obsidian").mkdir()  # the nearest folder is the vault
     assert (await locate("notes/a.md")).obsidian == "obsidian://open?vault=notes&file=a.md"

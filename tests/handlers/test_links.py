@@ -1,4 +1,4 @@
-"""What the methods about links return: states, passages, places, suggestions."""
+"""The results of the methods for links: states, passages, places, suggestions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def root(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ask(small_index: SmallIndex, root: Path) -> Ask:
-    """Index the texts; return a way to call a method."""
+    """Index the texts; return a function that calls a method."""
     root.mkdir()
     folder = [Folder("notes", str(root), None)]
     small_index.database.submit_write(lambda connection: collections.mirror(connection, folder, [])).result()

@@ -1,4 +1,4 @@
-"""From a ranked document and its best chunk to what a reader sees: snippet, marks, and lines of the file."""
+"""The hit of a ranked document and its best chunk: snippet, marks, and lines of the file."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ LONG = (
 
 
 def hits(index: SmallIndex, query: str, chunk: int | Span | None, **wanted: int) -> Hit:
-    """Return the hit of the only document, found in a span, or in the chunk of a number (from the end if negative)."""
+    """Return the hit of the only document, found in a span, or in the chunk with this number (from the end if
+    negative)."""
 
     def work(connection: Connection) -> Hit:
         (document,) = documents.under(connection, None, "", 10, 0)
@@ -202,7 +203,7 @@ def test_without_the_words_the_passage_is_the_beginning_of_the_best_piece(
 
 
 def test_a_short_text_and_a_long_one_are_read_in_different_ways_with_the_same_result(small_index: SmallIndex) -> None:
-    """Short texts come with the documents, long ones one at a time."""
+    """Short texts are read with the documents, long ones one at a time."""
     short = "# Zebras\n\n" + FILLER + "\n\nThe zebra grazes. Here the stripes of zebras are explained.\n\n" + FILLER
     long = short + FILLER * (2 * documents.SHORT_BYTES // len(FILLER))
     found = {}

@@ -32,7 +32,7 @@ ENOUGH_S = 60.0
 
 
 def vector_of(text: str, dimensions: int = 48) -> Vector:
-    """Texts that share words are near each other."""
+    """Return a vector for which texts that share words are near each other."""
     found = np.full(dimensions, 1e-3, np.float32)
     for word in text.lower().split():
         found[int.from_bytes(hashlib.sha256(word.encode()).digest()[:4], "big") % dimensions] += 1
@@ -40,7 +40,7 @@ def vector_of(text: str, dimensions: int = 48) -> Vector:
 
 
 class Words:
-    """A model of words. `is_here`: whether it can be asked. `gate`: when it is set, who asks waits for it."""
+    """A model of words. `is_here`: whether it is installed. `gate`: if it is not None, each call waits for it."""
 
     def __init__(self) -> None:
         self.is_here = True
@@ -54,13 +54,13 @@ class Words:
             await self.gate.wait()
         if not self.is_here:
             return None
-        # A line is a piece.
+        # Each line is a piece.
         pieces = [[vector_of(line, self.dimensions) for line in text.splitlines()] for text in texts]
         return EmbeddedTexts(uri, pieces)
 
 
 class Kept:
-    """A database of memories; `opened` unlocks them, any number of times."""
+    """A database of memories. `opened` unlocks them, and may be called repeatedly."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -81,7 +81,7 @@ class Kept:
 
 
 def snapshot(memories: Memories) -> object:
-    """Return all that is resident."""
+    """Return all resident data."""
     held = memories.resident
     vectors = {}
     if held._matrix is not None:
@@ -102,7 +102,7 @@ class Served(NamedTuple):
 
 @asynccontextmanager
 async def serving(folder: Path, *, embed: Path | None = None, rerank: Path | None = None) -> AsyncIterator[Served]:
-    """What the daemon has of memories. Without models, the preset's are not here."""
+    """The daemon's memory service. By default, it uses the models of the preset, which are not installed."""
     lines = [f"  {role}: file:{path}\n" for role, path in (("embed", embed), ("rerank", rerank)) if path]
     config = folder / "index.yml"
     config.write_text('version: "1.0"\nmodels:\n  preset: mini\n' + "".join(lines))
@@ -122,7 +122,7 @@ async def serving(folder: Path, *, embed: Path | None = None, rerank: Path | Non
 
 
 def harm(path: Path, query: str) -> None:
-    """Change the file behind the daemon's back."""
+    """Change the file without the daemon's knowledge."""
     connection = apsw.Connection(str(path))
     connection.set_busy_timeout(5000)
     connection.execute(query)

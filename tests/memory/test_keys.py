@@ -1,4 +1,4 @@
-"""Keeping the key: in a keyring, which is a file here, or by a passphrase."""
+"""Storing the key: in a keyring, which is a file in these tests, encrypted by a passphrase, or in a key file."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class TestKeyring:
     def test_one_that_cannot_be_written(self, keyring_file: Path) -> None:
         keyring_file.parent.mkdir()
         keyring_file.mkdir()
-        with pytest.raises(KeyringFailed, match="Is it unlocked"):
+        with pytest.raises(KeyringFailed, match="Check that it is unlocked"):
             make_in_keyring()
 
     @pytest.mark.usefixtures("no_keyring")
@@ -65,7 +65,7 @@ class TestKeyring:
 
 @pytest.fixture(scope="module")
 def made() -> tuple[KeyRecord, bytes]:
-    """Each takes a quarter of a second and 64 MiB: that is what it is for."""
+    """Each derivation takes a quarter of a second and 64 MiB, which is its purpose."""
     return keys.wrap(key := keys.new_key(), PASSPHRASE), key
 
 
@@ -116,7 +116,7 @@ class TestFile:
         path = tmp_path / "memory.key"
         record = keys.put_into_file(keys.new_key(), path)
         os.chown(path, 12345, 12345)
-        with pytest.raises(KeyFileFailed, match="not a file of yours"):
+        with pytest.raises(KeyFileFailed, match="does not belong to you"):
             keys.read_file(record, path)
 
     def test_what_is_not_a_file(self, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ class TestFile:
         os.mkfifo(tmp_path / "pipe.key")
         for name in ("link", "nowhere", "folder", "pipe"):
             path = tmp_path / f"{name}.key"
-            with pytest.raises(KeyFileFailed, match="not a file of yours, or it is a link"):
+            with pytest.raises(KeyFileFailed, match="does not belong to you, or it is a link"):
                 keys.read_file(record, path)
             with pytest.raises(KeyFileFailed):
                 keys.put_into_file(keys.new_key(), path)

@@ -1,4 +1,4 @@
-"""The keyword index in RAM: what it finds, what it follows, and that nothing stays."""
+"""The keyword index in RAM: what it finds, how it follows changes, and that `wipe` leaves nothing."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_a_turn_is_found_by_the_question_before_it() -> None:
     assert found.named.tolist() == [False, True, True]
     assert found.states_time.tolist() == [False, False, False]
     index = indexed(memory(1, "We move to Lisbon"), memory(2, "Nothing else"))
-    assert best(index, "move to Lisbon") == [1], "facts stored one after the other are no conversation"
+    assert best(index, "move to Lisbon") == [1], "facts that were stored in succession are not a conversation"
     index = indexed(memory(1, "Ada: Lisbon!"), memory(2, "Bo: Yes", time_ms=1_000_000 + 2 * HOUR_MS))
     assert best(index, "Lisbon") == [1], "hours later"
 
@@ -180,12 +180,12 @@ def test_words_that_are_said_in_several_turns_come_together() -> None:
     says = ["I bought a kayak.", "Great!", "It is red.", "Nice.", "Bye.", "Bye.", "Bye."]
     index = indexed(*(memory(at, f"Ada: {text}") for at, text in enumerate(says)), memory(9, "The car is red."))
     found = search(index, "red kayak")
-    assert best(index, "red kayak")[:2] == [0, 2], "each has one word and hears the other"
-    assert found.coverage[0] < 1, "what was said around counts in part"
-    assert found.coverage[4] > found.coverage[5] > found.coverage[6] > 0, "the less, the further away"
+    assert best(index, "red kayak")[:2] == [0, 2], "each turn has one word and gets the other from its neighbour"
+    assert found.coverage[0] < 1, "surrounding turns count in part"
+    assert found.coverage[4] > found.coverage[5] > found.coverage[6] > 0, "the weight falls with the distance"
     assert found.scores[0] == search(index, "kayak").scores[0] + search(index, "red").scores[0]
     index.remove([1])
-    assert found.coverage[2] < search(index, "red kayak").coverage[1], "what is forgotten separates no turns"
+    assert found.coverage[2] < search(index, "red kayak").coverage[1], "a forgotten memory does not separate turns"
 
 
 def test_after_wipe_nothing_is_left() -> None:

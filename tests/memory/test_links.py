@@ -1,4 +1,4 @@
-"""Superseded memories: their links stay sane whatever is done, and the resident data equals the database."""
+"""Superseded memories: their links stay consistent after any change, and the resident data equals the database."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_random_changes_make_no_circle(kept: Kept) -> None:
             await memories.forget([gone])
         elif names and chance.random() < 0.4:
             change = MemoryChange(type=chance.choice(["fact", None]), supersedes=older)
-            with suppress(InvalidParams):  # itself
+            with suppress(InvalidParams):  # a memory cannot supersede itself
                 await memories.update(chance.choice(names), change)
         else:
             with suppress(InvalidParams):

@@ -420,6 +420,6 @@ async def test_memories_from_before_the_first_release_are_all_there(tmp_path: Pa
         ("Ask Ada about the crane", "task"),
     ]
     assert memories.superseded(["mq2xgf5p3pq"]) == {"mq2xgf5p3pq": ["mk6fdwqkqk6"]}
-    assert (len(memories.resident), kept.words.asked) == (3, []), "their vectors are there, too"
+    assert (len(memories.resident), kept.words.asked) == (3, []), "their vectors are also there"
     assert set(kept.rows("SELECT * FROM schema_meta")) == {("version", "1"), ("fingerprint", SCHEMA.fingerprint)}
     assert await stored(memories, "A new one")

@@ -1,5 +1,5 @@
-"""From what was found to the results: the pool, every rule that orders memories, with numbers calculated by hand, and
-small memories of one event as one result."""
+"""From candidates to results: the pool, every rule that orders memories, with numbers calculated by hand, and memories
+of one event as one result."""
 
 from __future__ import annotations
 
@@ -67,15 +67,15 @@ class TestSynthetic:
             (0.4, 1.0, 0.55),
             # 1: 1 / (1 + e^-6) = 0.997527; 0.40 + 0.30 * 0.997527.
             (1.0, 1.0, 0.6992582),
-            # 0.5, the first of one list: 1 / (1 + e^-1) = 0.731059.
+            # 0.5, for the first of one list: 1 / (1 + e^-1) = 0.731059.
             (0.5, 1.0, 0.6193176),
-            # Boosts and additions: never above the cap.
+            # Boosts and additions never exceed the cap.
             (2.0, 1.0, 0.70),
             (2.0, 3.0, 0.70),
-            # By its strength: 0.55 * 0.5.
+            # Multiplied by its strength: 0.55 * 0.5.
             (0.4, 0.5, 0.275),
             (0.4, 1.7, 0.55),
-            # Opposite in meaning is no worse than nothing to do with it.
+            # An opposite meaning is no worse than an unrelated one.
             (1.0, -0.3, 0.0),
         ],
     )
@@ -144,10 +144,11 @@ class TestAfterTheCrossEncoder:
         assert finished(ranked(1, 0.0, "fact", 0.2)) == [(1, 0.06)]
 
     def test_sorted_again_after_each_group(self) -> None:
-        # Two summaries are both capped at 1, in the order they had; the penalty of one then tells them apart.
+        # Two summaries are both capped at 1 and keep their order; then the penalty of one separates them.
         found = (ranked(1, 0.80, "fact", 0), ranked(2, 0.85, "summary_done", 0), ranked(3, 0.79, "summary", 0))
         assert finished(*found) == [(3, 1.0), (1, 0.8), (2, 0.7)]
-        # Equal in the end: who was ahead after the group before stays ahead. 0.30 * 1.0 for both; 2 had more before.
+        # With equal final scores, the memory that was ahead after the previous group stays ahead. Both have 0.30 * 1.0;
+        # memory 2 had more before.
         assert finished(ranked(1, 0.10, "fact", 1.0), ranked(2, 0.10, "preference", 1.0)) == [(2, 0.3), (1, 0.3)]
 
     @given(
@@ -196,12 +197,12 @@ def test_what_stays_apart() -> None:
     assert not apart(deploy, memory(2, "deploy at 15:00 of E4711"))
     assert apart(deploy, memory(2, "deploy at 14:00 of E4712"))
     assert apart(deploy, memory(2, deploy.text, namespace="team"))
-    assert apart(deploy, memory(2, deploy.text, type_="fact_done")), "what is superseded is not the same"
+    assert apart(deploy, memory(2, deploy.text, type_="fact_done")), "a superseded memory is not the same"
     assert apart(deploy, memory(3, deploy.text)), "it has no vector"
 
 
 def evidence(count: int, **columns: list[float] | list[bool]) -> MemorySignals:
-    """Columns of MemorySignals and of MemoryMatches; zeros for the others."""
+    """Return signals with these columns of MemorySignals and MemoryMatches; other columns are zero."""
     columns.setdefault("meanings", columns.get("cosines", [0.0] * count))
     values = {name: np.asarray(columns.get(name, np.zeros(count)), float) for name in SIGNALS}
     found = KeywordIndex().search("", range(1, count + 1))
@@ -220,7 +221,7 @@ def test_vectors_and_keywords_have_equal_parts() -> None:
     # Scaled to 1, 0, 0.5 and 0, 1, 0.5.
     assert candidates.fused(found) == pytest.approx([0.5, 0.5, 0.5])
     found = evidence(2, cosines=[0.6, 0.1])
-    assert candidates.fused(found) == pytest.approx([1.0, 0.0]), "no keyword occurs: vectors alone"
+    assert candidates.fused(found) == pytest.approx([1.0, 0.0]), "no keyword occurs, so only vectors count"
     nothing = [np.nan, np.nan]
     assert candidates.fused(evidence(2, cosines=nothing, scores=[2.0, 1.0])) == pytest.approx([1.0, 0.5])
 
@@ -247,7 +248,7 @@ def test_copies_take_one_place() -> None:
     found = evidence(5, cosines=[0.9, 0.8, 0.8, 0.7, 0.1])
     prints = {1: b"a", 2: b"a", 3: b"b", 4: b"c", 5: b""}
     scores = np.asarray([0.9, 0.9, 0.8, 0.7, 0.1])
-    assert candidates.pool(found, scores, prints.__getitem__, 2) == [0, 2], "of equal ones the older"
+    assert candidates.pool(found, scores, prints.__getitem__, 2) == [0, 2], "the older one of equal memories"
     assert candidates.pool(found, scores, prints.__getitem__, 9) == [0, 2, 3], "the last was removed meanwhile"
 
 
@@ -257,7 +258,7 @@ def test_nearness_in_time() -> None:
     times = np.asarray([100, 112, 90, 400]) * day_ms
     nothing = KeywordIndex().search("", ids.tolist())
     found = candidates.evidence(ids, times, np.zeros(4), nothing, {}, [Period(100, 105, "")], asks_when=False)
-    # In the period; 7 days after it; 10 before it; long after it.
+    # In the period; 7 days after it; 10 days before it; long after it.
     assert found.nearness == pytest.approx([1.0, np.exp(-1), np.exp(-10 / 7), 0.0], abs=1e-6)
     found = candidates.evidence(ids, times, np.zeros(4), nothing, {2: 1.0}, [], asks_when=False)
     assert np.isnan(found.nearness).all()
@@ -265,7 +266,7 @@ def test_nearness_in_time() -> None:
     found = candidates.evidence(ids, times, np.zeros(4), nothing, {2: 1.0, 9: 1.0}, [], asks_when=False)
     assert found.topics.tolist() == [0, 1, 0, 0], "the last was stored meanwhile"
     found = candidates.evidence(ids, times, np.zeros(4), nothing, {2: 0.1}, [], asks_when=False)
-    assert found.topics.tolist() == [0, 0.1, 0, 0], "a suggested topic alone is not one that somebody gave"
+    assert found.topics.tolist() == [0, 0.1, 0, 0], "a suggested topic counts less than one that somebody gave"
 
 
 @pytest.mark.parametrize(

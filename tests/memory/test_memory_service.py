@@ -1,4 +1,4 @@
-"""The daemon's memory service: locking, kills, damage, and what stays on the disk."""
+"""The daemon's memory service: locking, kills, damage, and the data that remains on the disk."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CHANGED = "The zanzibar code is vorpalblade now."
 
 
 class Slow(PlaintextKeyring):  # type: ignore[misc]
-    """A keyring that asks its owner first."""
+    """A keyring that waits for its owner."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ class TestLocking:
             held = weakref.ref(memories.resident)
             del memories
             await served.service.lock()
-            # A thread that has just answered may still hold its last task.
+            # A thread that has just finished may still hold its last task.
             await until(lambda: gc.collect() >= 0 and held() is None)
 
     async def test_locking_during_other_requests(self, tmp_path: Path, minilm_onnx: Path) -> None:
@@ -159,12 +159,12 @@ class TestLocking:
     ) -> None:
         backend = Slow()
         backend.file_path = str(keyring_file)
-        keyring.set_keyring(backend)  # the fixture puts back what was there
+        keyring.set_keyring(backend)  # the fixture restores the previous one
         monkeypatch.setattr(keys, "_KEYRING_LIMIT_S", 0.3)
         async with serving(tmp_path) as served:
             with pytest.raises(KeyringFailed, match="did not answer"):
                 await served.service.memories()
-            # It answers when nobody waits any more: no key must be held, nor be anybody's, whose record is not stored.
+            # It answers after the request timed out. The service must not keep or use a key whose record is not stored.
             backend.answers.set()
             await until(keyring_file.exists)
             await asyncio.sleep(0.1)
@@ -279,7 +279,7 @@ SECRETS = [
 
 
 def assert_nothing_in(folder: Path, secrets: list[bytes]) -> None:
-    """Look at every file, as it is and as UTF-16."""
+    """Search every file, as it is and as UTF-16."""
     for path in sorted(folder.rglob("*")):
         if path.is_file() and path.name != "keys.cfg":
             content = path.read_bytes()
@@ -314,7 +314,7 @@ async def test_nothing_is_left_in_clear(
             await memories.update(stored.memory.name, MemoryChange(text=CHANGED))
             await memories.publish([stored.memory.name], "wombat herd")
             assert_nothing_in(tmp_path, secrets)
-            # Errors too: of ours, and those that nobody foresaw.
+            # The log must not contain texts even after errors, expected and unexpected ones.
             with pytest.raises(GnoError) as raised:
                 await memories.store([DRAFT._replace(topics=["zanzibar" * 20])])
             for failing in ("vorpalblade", "quuxolotl"):

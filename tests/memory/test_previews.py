@@ -18,7 +18,7 @@ def test_a_short_text_is_complete() -> None:
 def test_a_long_one_is_cut_at_a_word() -> None:
     text = "a" * 230 + " " + "b" * 30
     assert preview(text, 0.1, 0, 3) == ("a" * 230 + "…", False)
-    # 239 characters and a space behind them: the last word is whole.
+    # 239 characters and a space after them: the last word is whole.
     assert preview("a" * 230 + " " + "b" * 8 + " more", 0.1, 0, 3) == ("a" * 230 + " " + "b" * 8 + "…", False)
 
 
@@ -51,7 +51,7 @@ def test_only_below_2048_characters(length: int, complete: bool) -> None:
     assert preview("y" * length, 0.9, 0, 3)[1] == complete
 
 
-# Few short strings, many times: hypothesis makes hardly any text that is longer than a preview.
+# Repeat short strings, because hypothesis rarely generates texts that are longer than a preview.
 repeated = st.builds(str.__mul__, st.text(min_size=1, max_size=12), st.integers(PREVIEW_CHARACTERS + 1, 600))
 
 

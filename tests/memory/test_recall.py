@@ -58,7 +58,7 @@ async def test_by_meaning_and_by_name(tmp_path: Path, keyring_file: Path, minilm
         found = await recalled(service, "deploy with blue-green")
         assert texts(found)[0] == DRAFTS[1].text
 
-        # A copy stands for its original, whichever namespace it is in.
+        # A copy represents its original, whichever namespace it is in.
         await memories.publish([row.name for row in memories.resident.rows()], "team")
         found = await recalled(service, "where does the young cat rest")
         assert found.ranked == 18
@@ -78,13 +78,13 @@ async def test_by_meaning_and_by_name(tmp_path: Path, keyring_file: Path, minilm
         found = await recalled(service, "team lunch", deep=True)
         assert texts(found)[0] == PUBLISHED.text
 
-        # Found at once.
+        # A new memory is found at once.
         (new,) = await memories.store([MemoryDraft("The boiler needs service in March.", "task")])
         assert texts(await recalled(service, "when to maintain the heating"))[0] == new.memory.text
         await memories.forget([new.memory.name])
         assert new.memory.text not in texts(await recalled(service, "when to maintain the heating"))
 
-        # What is damaged is left out, and said.
+        # A damaged memory is left out and reported.
         harm(tmp_path / "memory.sqlite", "UPDATE memories SET body = x'00' WHERE id = 1")
         found = await recalled(service, "where does the young cat rest", "personal")
         assert DRAFTS[0].text not in texts(found)
@@ -111,10 +111,10 @@ async def test_a_cross_encoder_reads_the_pool(tmp_path: Path, keyring_file: Path
         found = await recalled(served.service, query)
         assert found.reranked == found.ranked == 19
         boat = next(hit for hit in found.hits if "number 3 " in hit.memory.text)
-        # One of two words stands there: 0.30 * 1/2 at least; `boats` is not `boat`.
+        # The text has one of two words, so the score is at least 0.30 * 1/2; `boats` is not `boat`.
         assert boat.score == pytest.approx(max(ranker.score(query, boat.memory.text), 0.0), abs=1e-3)
 
-        # What the time did not do for is behind what was read.
+        # Memories for which there was no time rank behind those that were read.
         (pace,) = served.service._throughputs.values()
         pace.characters_per_s = 2500.0
         found = await served.service.recall(query, SEARCH, [], 1.0)
@@ -160,7 +160,7 @@ def day(date: str) -> int:
 
 
 async def test_facts_of_another_time(tmp_path: Path, keyring_file: Path) -> None:
-    """`benchmarks.as_of` asks a hundred such questions, with a model."""
+    """`benchmarks.as_of` runs a hundred such questions with a model."""
     facts = [
         ("Staging runs on Postgres 14", "2024-11-04", None),
         ("Staging runs on Postgres 16", "2026-03-16", 0),

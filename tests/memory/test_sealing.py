@@ -1,4 +1,4 @@
-"""Encrypted data reveals nothing, and opens only in its context."""
+"""Encrypted data reveals nothing, and can be decrypted only with its context."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Turns of conversations: who asks, and what the turns around say of one."""
+"""Turns of conversations: which ones ask, and how surrounding turns count."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_words_reach_the_turns_around() -> None:
 
 def test_words_stay_in_their_conversation() -> None:
     assert heard(conversations([7, 8, 8], asking=(0,)), 3, 0) == [1, 0, 0]
-    assert heard(conversations([0, 0, 0], asking=(0,)), 3, 0) == [1, 0, 0], "they are no turns"
+    assert heard(conversations([0, 0, 0], asking=(0,)), 3, 0) == [1, 0, 0], "they are not turns"
     assert heard(conversations([7, 8, 7]), 3, 0) == [1, 0, 0.49], "two conversations at the same time"
     assert heard(conversations([7, 7], times_ms=[0, HOUR_MS + 1]), 2, 0) == [1, 0]
     assert heard(conversations([7]), 1, 0) == [1]

@@ -1,4 +1,4 @@
-"""Which memories state another value of what an older one says."""
+"""Which memories give a new value for something that an older one states."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a memory is true at a time, and what a text says about that."""
+"""Whether a memory is true at a time, and the times that a text states."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def ms(day: str) -> int:
 
 
 def days(times: Times) -> tuple[str, str]:
-    """Return the first and the last day; "" for none."""
+    """Return the first and the last day; "" if there is none."""
     shown = ["" if time is None else str((_EPOCH + timedelta(milliseconds=time)).date()) for time in times[1:]]
     return shown[0], shown[1]
 
@@ -55,10 +55,10 @@ def memory(type_: str = "fact", times: Times = Times(), **more: object) -> Memor
         (memory("fact_done", superseded_ms=ms("2027-01-01")), "unknown", "holds"),
         (memory("task_done"), "unknown", "ended"),
         (memory("task_done", updated_ms=ms("2026-09-01")), "unknown", "holds"),
-        # The earlier end counts, and what states an end was true before.
+        # The earlier end counts, and a memory that states an end was true before it.
         (memory(times=Times(None, None, ms("2026-05-15")), superseded_ms=STORED), "holds", "ended"),
         (memory(times=Times(None, None, ms("2030-01-01")), superseded_ms=STORED), "holds", "ended"),
-        # Clocks that go back.
+        # The clock went back.
         (memory(superseded_ms=ms("2020-01-01"), supersedes=True), "ended", "ended"),
     ],
 )
@@ -97,7 +97,7 @@ def test_without_a_time_only_what_has_a_beginning_or_an_end_ranks_lower() -> Non
         ("С мая 2025 Анна руководит командой", "2025-05-01", ""),
         ("2026年3月までPostgres 14を使っていた", "", "2026-03-31"),
         ("自2025年5月起，安娜领导团队", "2025-05-01", ""),
-        # What does not plainly say it.
+        # Texts that do not say it plainly.
         ("We will not move until March", "", ""),
         ("We used Postgres 14 until March, then Postgres 16", "", ""),
         ("Anna lived in Rome until 2020. She leads the team.", "", ""),
@@ -125,7 +125,7 @@ async def test_a_memory_keeps_its_times_and_ends_when_the_newer_one_begins(kept:
     since_2024 = Times(None, ms("2024-01-01"), None)
     older = await stored(memories, "tides are 1", times=since_2024)
     newer = await stored(memories, "tides are 2", older, times=Times(None, ms("2025-03-01")))
-    assert await stored(memories, "tides are 2") == newer, "stored again without times: they stay"
+    assert await stored(memories, "tides are 2") == newer, "its times stay when it is stored again without times"
     newest = await stored(memories, "tides are 3", newer, times=Times(ms("2026-02-01")))
     three, two, one = await (await kept.opened()).history(older)
     assert [each.name for each in (three, two, one)] == [newest, newer, older]

@@ -95,7 +95,7 @@ def test_the_key_moves_to_a_file_and_back(keyring_file: Path, tmp_path: Path) ->
         again = Vault(vault.record, path)
         unlock(again, new)
         assert again.sealer.open(sealed, b"") == b"x"
-    assert path.exists(), "the service deletes it, when the database has the new record"
+    assert path.exists(), "the service deletes it when the database has the new record"
 
 
 def test_a_new_key_in_a_file_needs_no_keyring(no_keyring: None, tmp_path: Path) -> None:

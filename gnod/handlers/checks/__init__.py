@@ -1,4 +1,3 @@
-"""Methods that explain the state: `doctor.run`, and `index.why` of one file.
-
-The state itself, which `gnoctl status` shows, is in `gnod.handlers.index_status`.
+"""Methods that explain the state: `doctor.run`, and `index.why` for one file. The state itself, which `gnoctl status`
+shows, is in `gnod.handlers.index_status`.
 """

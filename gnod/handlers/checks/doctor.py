@@ -39,10 +39,10 @@ from gnod.store.tables import failures
 MIN_FREE_BYTES = 500 * 1024 * 1024
 
 _UNLOCK = "gnoctl memory unlock"
-# It exists where NVIDIA's driver is loaded.
+# This file exists where NVIDIA's driver is loaded.
 _NVIDIA = Path("/proc/driver/nvidia/version")
 
-# Each entry is a package, its purpose, and whether gnod works without it.
+# Package, purpose, and whether gnod works without it.
 _PACKAGES = [
     ("markitdown", "EPUB and HTML files", True),
     ("olefile", "Office files from before 2007", True),
@@ -118,7 +118,7 @@ def _socket(path: Path) -> Check:
 
 
 def _runtime_folder() -> list[Check]:
-    """Say if XDG_RUNTIME_DIR is not fit for a socket: gnod then uses another folder."""
+    """Report an XDG_RUNTIME_DIR that is not safe for a socket: gnod then uses another folder."""
     folder = os.environ.get("XDG_RUNTIME_DIR")
     if not folder or is_private(folder):
         return []
@@ -206,7 +206,7 @@ async def _files(configuration: Configuration, database: Database) -> list[Check
 
 
 async def _workers(pool: WorkerPool) -> Check:
-    """Send a real job through a worker."""
+    """Let a worker convert a real text."""
     try:
         outcome = await asyncio.wait_for(pool.run(TextJob(text="# ok\n", relative_path="doctor.md")), 30)
         problem = outcome.message if isinstance(outcome, Failure) else None
@@ -225,8 +225,8 @@ def sandbox(held: Sequence[str]) -> Check:
     if held:
         return Check(name, "ok", f"{protections}. A converter may read all of your files")
     message = (
-        "no sandbox holds converters here: a document that takes one over can read, write and send your files. Limits"
-        " of memory and time and Python's own checks remain"
+        "converters have no sandbox here: a document that takes one over can read, write and send your files. Limits"
+        " on memory and time and Python's own checks still apply"
     )
     return Check(name, "warning", message, "a Linux with Landlock (5.13) or seccomp, or macOS")
 
@@ -243,10 +243,10 @@ def _inference(inference: Inference) -> Check:
 
 
 async def graphics_card(driver: Path = _NVIDIA) -> list[Check]:
-    """Say what to install where a card of NVIDIA is not used."""
+    """Report an NVIDIA card that is not used, and what to install."""
     if not await asyncio.to_thread(driver.exists) or await devices.gpus():
         return []
-    message = "this machine has an NVIDIA card, but its llama.cpp computes on the processor alone"
+    message = "this machine has an NVIDIA card, but the installed llama.cpp runs on the CPU only"
     return [
         Check("graphics card", "warning", message, "install llama-cpp-python for CUDA, as docs/install.md describes")
     ]
@@ -278,7 +278,7 @@ async def _memories(memory: MemoryService) -> Check:
 
 
 def _vector_extension(database: Database) -> Check:
-    from importlib.metadata import version  # the import takes 20 ms at each start of the daemon
+    from importlib.metadata import version  # here, because it would take 20 ms at each start of the daemon
 
     if missing := database.knn_missing:
         return Check(

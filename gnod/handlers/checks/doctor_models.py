@@ -1,4 +1,4 @@
-"""The part of `doctor.run` that runs each model once for its purpose."""
+"""The checks of `doctor.run` that run each model once for its purpose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _TOKENS = 16
 _QUESTION = "how do I know that this works"
 _TEXTS = ("It works when the last step of the check says so.", "Potatoes are planted in April.")
 
-# The consequences of a missing model.
+# The consequence of a missing model, by role.
 _WITHOUT = {
     "embed": "only keyword search, no vector search",
     "rerank": "no reranking",
@@ -40,8 +40,8 @@ Ask = Callable[[ModelFactory, str, Role], Awaitable[str]]
 async def checks(
     models: ModelService, factory: ModelFactory, endpoints: EndpointUses, unused: Mapping[str, str]
 ) -> list[Check]:
-    """Return a check for each model that the config asks for. A server gets nothing that no collection may send.
-    `unused`: as of EmbeddingService."""
+    """Return a check for each model in the config. No request goes to a server that no collection may use. `unused`: as
+    in EmbeddingService."""
     found: dict[str, list[Use]] = {}
     for use in models.uses():
         found.setdefault(use.uri, []).append(use)
@@ -60,11 +60,11 @@ def _unused(uri: str, unused: Mapping[str, str]) -> Check:
 
 
 async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequence[Use]) -> Check:
-    """Say where a server is, and who may use it; try it if anybody may."""
+    """Report where a server is, and which collections may use it. If any may, run its model."""
     name = f"model {model_uris.short_name(model_uris.parse(server.uri))}"
     where = _PLACES[server.scope] if server.scope else "unknown"
     key = f"; its key is in the {server.key}" if server.key else ""
-    left_out = f"; nothing is sent of {', '.join(server.left_out)} (`egress`)" if server.left_out else ""
+    left_out = f"; nothing is sent from {', '.join(server.left_out)} (`egress`)" if server.left_out else ""
     if server.problem:
         return Check(name, "warning", server.problem, "correct the address in index.yml")
     if not server.allowed:
@@ -72,7 +72,7 @@ async def _check_server(factory: ModelFactory, server: EndpointUse, uses: Sequen
         return Check(name, "warning", message, f"set `egress: {server.scope}`, or another model, in index.yml")
     sent = f"; last sent {iso(server.last_sent)}" if server.last_sent else "; nothing was sent yet"
     server_for = f"{server.uri}, {where}, for {', '.join(server.roles)}"
-    message = f"{server_for}: gets texts and queries of {', '.join(server.allowed)}{left_out}{key}{sent}"
+    message = f"{server_for}: gets texts and queries from {', '.join(server.allowed)}{left_out}{key}{sent}"
     try:
         return Check(name, "ok", "; ".join([message, *await _results(factory, server.uri, uses)]))
     except GnoError as error:
@@ -131,7 +131,7 @@ async def _writes(factory: ModelFactory, uri: str, role: Role) -> str:
 
 
 async def _twice(work: Callable[[], Awaitable[T]]) -> tuple[T, str]:
-    """Run it twice, because the first call may load the model. Returns the result, and how long it takes as text."""
+    """Run `work` twice, because the first call may load the model. Returns the result and the duration as text."""
     took_ms = []
     for _ in range(2):
         started = time.perf_counter()
@@ -143,7 +143,7 @@ async def _twice(work: Callable[[], Awaitable[T]]) -> tuple[T, str]:
 
 
 def _asks(uses: Sequence[Use]) -> list[tuple[Ask, Role]]:
-    """Return each check once, with a role that it is for: expansion and answers run the same check."""
+    """Return each distinct check with one of its roles: expansion and answers run the same check."""
     return list({_ASKS[use.role]: use.role for use in reversed(uses)}.items())
 
 

@@ -1,4 +1,4 @@
-"""Explain one path: whether it is indexed, since when, and if not, why."""
+"""Explain whether a path is indexed, since when, and if not, why."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def _of_member(
     document: DocumentRow | None,
     ignore_files: IgnoreFiles,
 ) -> tuple[str, str]:
-    """Return the verdict on a file in another one. It is as current as that."""
+    """Return the verdict on a file inside another one. It is as current as the outer file."""
     outer, _, name = path.rpartition(SEPARATOR)
     view = _view(connection, collection, outer, ignore_files)
     if view.verdict != "indexed":
@@ -108,13 +108,14 @@ def _of_member(
     holder = documents.by_path(connection, collection.name, outer)
     failed = next((each for each in holder.unread if each.name == name), None) if holder else None
     if failed is None:
-        return "missing", f"{outer} does not contain such a file, or it is not read"
+        return "missing", f"{outer} does not contain such a file, or gnod does not read it"
     word = "skipped" if failed.kind in SKIP_KINDS else "failed"
     return word, f"it is not indexed: {failed.message} ({failed.kind})"
 
 
 def _unread(found: Sequence[DocumentRow]) -> str:
-    """Say which parts of a file, the first of the documents, and of those inside it are not indexed; "" if all are."""
+    """Return a sentence about the parts that are not indexed, of a file (the first document) and the files inside it;
+    "" if all are indexed."""
     outer = found[0].path + SEPARATOR
     shown = [
         f"{f'{document.path}{SEPARATOR}{each.name}'.removeprefix(outer)}: {each.message.removesuffix('.')}"
@@ -138,7 +139,7 @@ def _verdict(
     failed: FailedFile | None,
     ignore_files: IgnoreFiles,
 ) -> tuple[str, str]:
-    """Return the stable word and the reason."""
+    """Return the verdict, which is a stable word, and the reason."""
     is_indexed = document is not None and document.active
     if problem := folder_problem(collection.path):
         return ("stale" if is_indexed else "missing"), f"{problem}; what was indexed stays searchable"
@@ -156,16 +157,16 @@ def _verdict(
         word = "skipped" if failed.kind in SKIP_KINDS else "failed"
         return word, f"it is not indexed: {failed.message} ({failed.kind}, since {iso(failed.first_at)})"
     if document is None or not document.active:
-        return "pending", "it is new and not indexed yet; `gnoctl index` does it now"
+        return "pending", "it is new and not indexed yet; `gnoctl index` indexes it now"
     if left_out:
-        return "stale", f"it is still indexed, and the next sync takes it out: {left_out}"
+        return "stale", f"it is still indexed, and the next sync removes it: {left_out}"
     if document.stat != stat:
         return "stale", f"it changed after it was indexed ({iso(document.indexed_at)}); `gnoctl index` reads it again"
     return "indexed", f"it is indexed, as the file is now (since {iso(document.indexed_at)})"
 
 
 def _of_scans(pages: scans.ScanProgress) -> str:
-    """Say what is recognised of the pages without text."""
+    """Return a sentence about the OCR of pages without text."""
     parts = [f"{pages.done:,} of its pages or pictures without text were read by OCR"] if pages.done else []
     if pages.pending:
         what = "a page or picture" if pages.pending == 1 else f"{pages.pending:,} pages or pictures"
@@ -188,9 +189,9 @@ def _of_missing(document: DocumentRow | None) -> tuple[str, str]:
     if document is None:
         return "missing", "the file does not exist, and was never indexed under this path"
     if document.active:
-        return "stale", "the file is gone and still indexed; the next sync takes it out"
+        return "stale", "the file is gone and still indexed; the next sync removes it"
     when = iso(document.removed_at) if document.removed_at else "an unknown time"
-    return "deleted", f"the file is gone; it was taken out of the index at {when}"
+    return "deleted", f"the file is gone; it was removed from the index at {when}"
 
 
 def _stat(path: str) -> FileStat | None:

@@ -1,4 +1,4 @@
-"""Methods that read one document: its text, its pages as pictures, the boxes of its words, the pictures that it shows.
+"""Methods for single documents: text, pages as pictures, boxes of words, pictures, capture and move.
 
-Its links and what it is found by are in the modules of `gnod.handlers`.
+Links and searches are in other modules of `gnod.handlers`.
 """

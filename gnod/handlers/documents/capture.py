@@ -27,11 +27,11 @@ from gnod.protocol import documents as wire
 from gnod.rpc.dispatcher import Call, Handler, named
 from gnod.types import format_uri
 
-# Seconds to wait until what was written is indexed. It comes after the files that are being read.
+# Seconds to wait until the note is indexed, after the files that are being read.
 _INDEXED_S = 5.0
 _TITLE_CHARACTERS = 60
 _NAME_BYTES = 240  # file systems allow 255, with the number and `.md`
-# Not valid in the name of a file on some system, or special in a link.
+# Characters that are not valid in file names on some system, or special in a link.
 _SPECIAL = re.compile(r'[\x00-\x1f\x7f/\\:*?"<>|#^\[\]]+')
 _MARKS = re.compile(r"^(?:[#>*+-]+\s+|\d+[.)]\s+)+(?:\[.\]\s+)?")
 
@@ -58,12 +58,12 @@ def _collection(config: Config, wanted: str | None) -> CollectionConfig:
         return config.collections[0]
     if not config.collections:
         raise CollectionNotFound("there is no collection to write to: add one with `gnoctl collection add FOLDER`")
-    names = ", ".join(each.name for each in config.collections)
-    raise InvalidParams(f"which collection? Choose one with -c, or for good as capture: {{collection: …}}: {names}")
+    names = ", ".join(collection.name for collection in config.collections)
+    raise InvalidParams(f"several collections: choose one with -c, or set capture: {{collection: …}}: {names}")
 
 
 async def indexed(scheduler: SyncScheduler, collection: str) -> bool:
-    """Wait until the index equals the folder, but not long. Returns whether it does."""
+    """Wait for a short time until the index equals the folder. Return whether it does."""
     try:
         await asyncio.wait_for(scheduler.sync([collection]), _INDEXED_S)
     except TimeoutError:
@@ -72,7 +72,7 @@ async def indexed(scheduler: SyncScheduler, collection: str) -> bool:
 
 
 def _write(collection: CollectionConfig, capture: CaptureConfig, text: str, ignore_files: IgnoreFiles) -> Path:
-    """Write a note to a new file, as the templates of the config want it, and return the file. Raises RootUnavailable,
+    """Write a note to a new file by the templates of the config, and return the file. Raises RootUnavailable,
     PathOutsideRoot, ConfigInvalid and StorageFailed."""
     if problem := folder_problem(collection.path):
         raise RootUnavailable(problem)
@@ -93,7 +93,7 @@ def _write(collection: CollectionConfig, capture: CaptureConfig, text: str, igno
 
 
 def _write_new(folder: Path, name: str, content: str) -> Path:
-    """Write a file whose name is free: `name`, `name 2` and so on."""
+    """Write a file under a free name: `name`, `name 2` and so on."""
     names = itertools.chain([name], (f"{name} {number}" for number in itertools.count(2)))
     for file in (folder / f"{each}.md" for each in names):
         with contextlib.suppress(FileExistsError), file.open("x", encoding="utf-8", newline="") as opened:
@@ -103,11 +103,11 @@ def _write_new(folder: Path, name: str, content: str) -> Path:
                 file.unlink()
                 raise
             return file
-    raise AssertionError("the numbers do not end")
+    raise AssertionError("unreachable: the numbers are infinite")
 
 
 def _title(text: str) -> str:
-    """Return the first line with words, without its Markdown and what file names cannot have, cut at a word."""
+    """Return the first line with words, without Markdown and characters that file names cannot have, cut at a word."""
     lines = (
         " ".join(_SPECIAL.sub(" ", _MARKS.sub("", line.strip())).split()).strip(" .") for line in text.splitlines()
     )
@@ -119,7 +119,7 @@ def _title(text: str) -> str:
 
 
 def _filled(template: str, values: Mapping[str, str]) -> str:
-    """Fill a template. Braces around other words stay."""
+    """Fill a template. Braces around unknown words stay."""
     return re.sub(r"\{(date|time|title)\}", lambda found: values[found[1]], template)
 
 

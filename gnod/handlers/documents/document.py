@@ -47,7 +47,7 @@ _MAX_NAMED = 5  # headings or definitions, if one is unknown
 _MAX_DEFINITIONS = 20_000
 _NAMES = re.compile(r"\w+")
 
-_FULL = "over the size of one reply: request them in another call, or narrow the glob"
+_FULL = "over the size of one reply: request it in another call, or narrow the glob"
 
 _LONG_READS = READERS // 2
 
@@ -58,12 +58,12 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
     long_reads = asyncio.Semaphore(_LONG_READS)
 
     async def read_long(work: Callable[[Connection], T]) -> T:
-        """Run a read of whole texts. Some readers always stay free for searches."""
+        """Run a read of whole texts. It leaves some readers free for searches."""
         async with long_reads:
             return await database.read(work)
 
     async def read_one(ref: str, work: Callable[[Connection], T]) -> T:
-        """Run a read of one document, in the source that has it."""
+        """Run a read of one document in the source that has it."""
         if shared := sources.find(ref):
             return await shared.get(ref, work)
         return await read_long(work)
@@ -101,7 +101,7 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
     async def document_matches(params: wire.DocumentMatchesParams, _: Call) -> wire.DocumentMatchesResult:
         saved = configuration.current.saved_queries
         words = (await reading.read_in(database.read, params.query, saved)).text
-        clauses = parse_query(words).terms if words.strip() else ()  # a query may have fields alone
+        clauses = parse_query(words).terms if words.strip() else ()  # a query may have only fields
 
         def work(connection: Connection) -> wire.DocumentMatchesResult:
             return _matches(connection, references.resolve(connection, params.ref).document, clauses)
@@ -132,7 +132,7 @@ def handlers(configuration: Configuration, database: Database, sources: Sources)
         def work(connection: Connection) -> wire.DocumentListResult:
             found = documents.under(connection, collection, prefix, params.limit, params.offset)
             total = documents.count_under(connection, collection, prefix)
-            entries = [_with_metadata(connection, each) if params.metadata else entry(each) for each in found]
+            entries = [_with_metadata(connection, row) if params.metadata else entry(row) for row in found]
             return wire.DocumentListResult(documents=entries, total=total)
 
         return await (read_long if params.metadata else database.read)(work)
@@ -158,30 +158,30 @@ def _together(
 async def _list_shared(
     shared: SourceReader, collection: str, prefix: str, params: wire.DocumentListParams
 ) -> wire.DocumentListResult:
-    """List documents of another source, which does not tell all fields."""
+    """List documents of another source, which does not report all fields."""
     prefix = f"{prefix.rstrip('/')}/" if prefix.rstrip("/") else ""
-    wanted = params.offset + params.limit
-    found = await shared.listed(prefix, wanted)
+    end = params.offset + params.limit
+    found = await shared.listed(prefix, end)
     entries = [
         wire.DocumentEntry(
             docid="",
-            uri=format_uri(collection, each.path),
+            uri=format_uri(collection, document.path),
             collection=collection,
-            path=each.path,
-            source=each.source,
-            title=each.title,
+            path=document.path,
+            source=document.source,
+            title=document.title,
             mime="",
             size=0,
             modified="",
         )
-        for each in found[params.offset :]
+        for document in found[params.offset :]
     ]
-    total = shared.documents if not prefix and len(found) == wanted else len(found)
+    total = shared.documents if not prefix and len(found) == end else len(found)
     return wire.DocumentListResult(documents=entries, total=total)
 
 
 def _place(connection: Connection, found: references.Resolved, config: Config) -> wire.DocumentPlace:
-    """Return where a reference leads: for a file in another one, to that one. Raises RootUnavailable, or NotFound for a
+    """Return the file that a reference leads to; for a member, its container. Raises RootUnavailable, or NotFound for a
     file that is gone."""
     document = found.document
     file = _file(connection, document)
@@ -211,14 +211,14 @@ def _in_obsidian(file: Path) -> str | None:
 
 
 def _file(connection: Connection, document: DocumentRow) -> DocumentRow:
-    """Return the file on disk that a document is, or is in."""
+    """Return the document's file on disk; for a member, its container."""
     if document.container is None:
         return document
     return documents.by_path(connection, document.collection, document.container) or document
 
 
 def require_source(document: DocumentRow) -> None:
-    """Raise RootUnavailable or NotFound unless the file of the document is there."""
+    """Raise RootUnavailable or NotFound unless the file of the document exists."""
     if not answers(document.source):
         raise RootUnavailable(f"{document.root} does not answer: `gnoctl get` prints the indexed text")
     if os.path.exists(document.source):  # noqa: PTH110
@@ -226,7 +226,7 @@ def require_source(document: DocumentRow) -> None:
     details: dict[str, object] = {"path": document.source}
     if not os.path.isdir(document.root):  # noqa: PTH112
         raise RootUnavailable(
-            f"{document.source} cannot be opened: the folder {document.root} is not there (an unmounted drive?); "
+            f"{document.source} cannot be opened: the folder {document.root} is missing (an unmounted drive?); "
             "`gnoctl get` prints the indexed text",
             details,
         )
@@ -234,8 +234,8 @@ def require_source(document: DocumentRow) -> None:
 
 
 def _lines_of(connection: Connection, found: references.Resolved) -> tuple[int, int | None]:
-    """Return the first line of the file that a reference names, and the last one of a page, a section or a definition.
-    Raises InvalidReference for a heading or a definition that is not there."""
+    """Return the first line of the file that a reference names, and for a page, a section or a definition, the last
+    one. Raises InvalidReference if the heading or the definition does not exist."""
     if found.heading is None:
         return found.line or 1, found.last
     document, name = found.document, found.heading
@@ -258,26 +258,26 @@ def _lines_of(connection: Connection, found: references.Resolved) -> tuple[int, 
 
 def _defined(defined: Sequence[StoredDefinition], name: str) -> tuple[tuple[int, int | None] | None, list[str]]:
     """Return the lines of the first definition with this name (`run`, `Retry.run`), and the nearest names."""
-    wanted = _NAMES.findall(name.casefold())
-    labels = [_NAMES.findall(f"{each.path} {each.name}".casefold()) for each in defined]
-    for each, label in zip(defined, labels, strict=True):
-        if wanted and label[-len(wanted) :] == wanted:
-            return (each.line, each.end_line), []
-    names = {each.name.casefold(): each.name for each in defined}
-    close = difflib.get_close_matches(wanted[-1] if wanted else "", list(names), n=1)
+    parts = _NAMES.findall(name.casefold())
+    labels = [_NAMES.findall(f"{definition.path} {definition.name}".casefold()) for definition in defined]
+    for definition, label in zip(defined, labels, strict=True):
+        if parts and label[-len(parts) :] == parts:
+            return (definition.line, definition.end_line), []
+    names = {definition.name.casefold(): definition.name for definition in defined}
+    close = difflib.get_close_matches(parts[-1] if parts else "", list(names), n=1)
     return None, [names[each] for each in close] or list(names.values())
 
 
 def _text(
     connection: Connection, document: DocumentRow, config: Config, start_line: int, max_lines: int | None
 ) -> wire.DocumentText:
-    """Return the requested lines; "" after the end."""
+    """Return the requested lines; "" past the end."""
     markdown = documents.markdown(connection, document.mirror_hash)
     line_map = document.line_map
     first = canonical_line(line_map, start_line)
     total = markdown.count("\n")
     end = total if max_lines is None else min(first - 1 + max_lines, total)
-    # A whole text is not split: for a long one that would block all threads.
+    # A whole text is not split, because that would block all threads if it is long.
     text = markdown if (first, end) == (1, total) else _lines(markdown, first - 1, end)
     return wire.DocumentText(
         **msgspec.structs.asdict(_with_metadata(connection, document)),
@@ -311,7 +311,7 @@ def _matches(connection: Connection, document: DocumentRow, clauses: Sequence[Cl
 
 
 def _locations(document: DocumentRow) -> list[wire.LocatedLine]:
-    """Return where pages, sheets and so on begin. Rows are left out, because they follow each other."""
+    """Return where pages, sheets and so on begin. Rows are left out, because they are consecutive."""
     located = document.locations
     if located is None or located.kind == "row":
         return []
@@ -324,7 +324,7 @@ def _locations(document: DocumentRow) -> list[wire.LocatedLine]:
 
 
 def _lines(text: str, start: int, end: int) -> str:
-    """Return lines `start` to `end` (exclusive, from 0) of a text whose lines all end."""
+    """Return lines `start` to `end` (exclusive, from 0) of a text in which every line has a line end."""
     return "".join(f"{line}\n" for line in text.split("\n", max(end, 0))[start:end])
 
 
@@ -368,15 +368,15 @@ def _failed(ref: str, error: GnoError) -> wire.SkippedReference:
 
 
 def _documents(connection: Connection, ref: str, *, propose: bool) -> list[DocumentRow]:
-    """Return the documents of a reference or a glob. A glob without matches is tried as a reference: a name may contain
-    brackets."""
+    """Return the documents of a reference or a glob. A glob without matches is tried as a reference, because a name may
+    contain brackets."""
     if references.is_glob(ref) and (addresses := references.matching(connection, ref)):
         return [d for address in addresses if (d := documents.by_path(connection, *address))]
     return [references.resolve(connection, ref, propose=propose).document]
 
 
 def _is_stale(file: DocumentRow) -> bool:
-    """Tell whether a file differs from what was indexed; that is not known while its drive does not answer."""
+    """Return whether a file differs from its indexed state; False while its drive does not answer."""
     if not answers(file.source):
         return False
     try:

@@ -1,9 +1,10 @@
 """`document.boxes`, `document.image` and `document.layers`: pages of PDF files and pictures, which a converter worker
-reads from the file, now. Of text that was recognised in an image, the index holds the boxes of the lines (ADR 42).
+reads from the file at each request. For text that was recognised in an image, the index has the boxes of the lines (ADR
+42).
 
-`document.picture`: a picture that a document shows, also one that is not a document itself. It is looked for among the
-files that the last sync saw, so no path that a document writes reaches the disk. Then the rules of the collection are
-asked again: a link may have taken the place of the file.
+`document.picture`: a picture that a document shows, even if the picture is not a document itself. Only files that the
+last sync saw are candidates, so no path written in a document reaches the disk. The rules of the collection are checked
+again, because a link may have replaced the file.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _OfPage = wire.DocumentBoxesParams | wire.DocumentImageParams | wire.DocumentLay
 
 _PDF = "application/pdf"
 _PICTURE = "image/"
-# The edges of recognised lines are stored as shares of the page's sides.
+# The edges of recognised lines are stored as fractions of the page's sides, in units of 1/10,000.
 _WHOLE = 10_000
 
 
@@ -135,12 +136,12 @@ def handlers(configuration: Configuration, database: Database, pool: WorkerPool)
 
 
 def _find_page(connection: Connection, ref: str) -> _Page:
-    """Return the page that a reference names, or the first one. Raises InvalidReference if the document has no
+    """Return the page that a reference names, by default the first one. Raises InvalidReference if the document has no
     pages."""
     document, line, *_ = references.resolve(connection, ref)
     number = _number(document, line or 1)
     if number is None:
-        message = f"{document.path} has no pages that can be shown: only PDF files and pictures have"
+        message = f"{document.path} has no pages that can be shown: only PDF files and pictures have pages"
         raise InvalidReference(message, {"reference": ref})
     if document.container:
         message = f"{document.path} is inside another file: only pages of files on disk can be shown"
@@ -150,7 +151,7 @@ def _find_page(connection: Connection, ref: str) -> _Page:
 
 
 async def _read(pool: WorkerPool, page: _Page, job: _Job, kind: type[T]) -> T:
-    """Return the outcome of a job that reads the page. Raises Unavailable for one that cannot be read."""
+    """Return the outcome of a job that reads the page. Raises Unavailable if the page cannot be read."""
     try:
         return await _outcome(pool, job, kind)
     except Unavailable as error:
@@ -172,12 +173,12 @@ def _number(document: DocumentRow, line: int) -> int | None:
 
 
 def _recognised_page(page: _Page, number: int, connection: Connection) -> RecognisedPage | None:
-    """Return the recognised text of a page, if it has no text of its own."""
+    """Return the recognised text of a page; None if the page contains text itself."""
     return scans.recognised(connection, page.document.id, number)
 
 
 def _recognised(page: RecognisedPage, width: float, height: float) -> tuple[str, array[float]]:
-    """Return the text of a page that was recognised, and the edges of its characters."""
+    """Return the recognised text of a page, and the edges of its characters."""
     shares = array("H", page.boxes)
     sides = (width, height) * 2
     lines = [
@@ -212,7 +213,7 @@ def _why_not_shown(collection: CollectionConfig, path: str, ignore_files: Ignore
 
 
 def _find_picture(connection: Connection, params: wire.DocumentPictureParams) -> tuple[str, str]:
-    """Return the collection and the path of the picture that is meant. Raises NotFound."""
+    """Return the collection and the path of the requested picture. Raises NotFound."""
     document = references.resolve(connection, params.ref).document
     collection_id = id_of(connection, document.collection)
     for written in _meanings(params):
@@ -221,12 +222,12 @@ def _find_picture(connection: Connection, params: wire.DocumentPictureParams) ->
         known = failures.files_named(connection, collection_id, name) if target and target.key and name else []
         if target and (path := _meant(known, target, document.path)):
             return document.collection, path
-    raise NotFound(f"no file of {document.collection} is called {quoted(params.target)}: `gnoctl index` looks again")
+    raise NotFound(f"no file of {document.collection} is called {quoted(params.target)}: run `gnoctl index` to update")
 
 
 def _meanings(params: wire.DocumentPictureParams) -> list[WrittenLink]:
-    """Return what a target may mean: a link of its syntax, then the name of a file, which Obsidian writes in Markdown
-    too."""
+    """Return the possible meanings of a target: a link of its syntax, then the name of a file, because Obsidian also
+    writes names in Markdown links."""
     if params.kind == "embed":
         return [WrittenLink(0, 0, "embed", params.target, "name")]
     as_name = WrittenLink(0, 0, "markdown", unquote(params.target), "name")
@@ -235,11 +236,11 @@ def _meanings(params: wire.DocumentPictureParams) -> list[WrittenLink]:
 
 def _meant(known: Iterable[str], target: LinkTarget, path: str) -> str | None:
     """Return the file that a link leads to: a path, or the end of a path, as `gnod.store.links.links` resolves it.
-    Files below the folder of the document are preferred, then those with the shortest path."""
+    Files below the folder of the document come first, then the shortest path."""
     folder = path[: path.rfind("/") + 1]
-    wanted = target.key or ""
-    exact = [each for each in known if key(each) == wanted]
+    target_key = target.key or ""
+    exact = [each for each in known if key(each) == target_key]
     if exact or target.reach == PATH:
         return min(exact, default=None)
-    ends = [each for each in known if key(each).endswith(f"/{wanted}")]
+    ends = [each for each in known if key(each).endswith(f"/{target_key}")]
     return min(ends, key=lambda each: (not each.startswith(folder), each.count("/"), each), default=None)

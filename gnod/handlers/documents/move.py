@@ -1,4 +1,4 @@
-"""`document.move` and `document.unmove`: a file or folder gets another path, and links follow it."""
+"""`document.move` and `document.unmove`: move a file or folder, and update the links to it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def handlers(
                 raise Busy("files of the collection are being read: try again in a moment")
             found = await database.read(lambda c: plan(c, collection, old, new, scheduler.ignore_files))
             if params.digest and params.digest != found.digest:
-                raise MoveConflict("files have changed since the changes were shown: look at them again")
+                raise MoveConflict("files have changed since the preview: request a new one")
             if not params.dry_run:
                 await asyncio.to_thread(journal.carry_out, places.move_journal, name, found)
                 await indexed(scheduler, name)
@@ -59,7 +59,7 @@ def handlers(
 
 
 def _place(connection: Connection, reference: str, collection: str | None = None) -> tuple[str, str]:
-    """Return the collection and the path in it, which need not exist. Raises InvalidParams if it is not in
+    """Return the collection and the path in it, which may not exist yet. Raises InvalidParams if the path is not in
     `collection`."""
     if reference.startswith("/"):
         found = [
@@ -69,9 +69,9 @@ def _place(connection: Connection, reference: str, collection: str | None = None
         name, path = references.scope(reference.rstrip("/"))
         found = [(name, path)] if name and collection in (None, name) else []
     if not found:
-        wanted = f"in the collection {collection}" if collection else "in the folder of a collection"
-        raise InvalidParams(f"{reference} is not {wanted}: write a path on disk, or collection/path")
-    # A folder may be in several collections: the innermost one is meant.
+        where = f"in the collection {collection}" if collection else "in the folder of a collection"
+        raise InvalidParams(f"{reference} is not {where}: write a path on disk, or collection/path")
+    # A folder may be in several collections: use the innermost one.
     return min(found, key=lambda each: len(each[1]))
 
 

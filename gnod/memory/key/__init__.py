@@ -1,4 +1,4 @@
-"""The key of the memories: where it is kept, what it seals, and how it leaves the memory of the process.
+"""Store the key of the memories, encrypt texts with it, and erase it from the memory of the process.
 
-It does not know memories, only texts to seal.
+This package encrypts any text. It must not depend on memories.
 """

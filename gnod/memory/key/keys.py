@@ -1,7 +1,7 @@
 """Store and read the key of the memories: in the system's keyring, encrypted by a passphrase, or in a file.
 
-The database holds only a `KeyRecord`, which is useless alone. A keyring may ask its owner and take long: call these
-functions in a thread (`in_thread`).
+The database holds only a `KeyRecord`, which is useless alone. A keyring may prompt its owner and take long, so call
+these functions in a thread (`in_thread`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gnod.private import own_file
 T = TypeVar("T")
 
 MIN_PASSPHRASE_CHARACTERS = 8
-# The keyring may ask the user, who may be away.
+# The keyring may prompt the user, who may be away.
 _KEYRING_LIMIT_S = 60.0
 
 _MAX_FILE_BYTES = 4096
@@ -46,8 +46,8 @@ _NO_RECORD = "the key record of the memories is damaged: run `gnoctl restore --m
 
 
 class Argon2(msgspec.Struct, frozen=True, kw_only=True):
-    """The second recommendation of RFC 9106, section 4: 64 MiB, three passes, four lanes; a quarter of a second. The
-    limits protect against a record in a foreign backup."""
+    """The parameters of Argon2. The defaults are the second recommendation of RFC 9106, section 4: 64 MiB, three
+    passes, four lanes. They take a quarter of a second. The limits protect against a record in a foreign backup."""
 
     salt: Annotated[bytes, Meta(min_length=8, max_length=64)]
     iterations: Annotated[int, Meta(ge=1, le=16)] = 3
@@ -56,8 +56,8 @@ class Argon2(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The stored data of the key. `source`: where the key is. `id`: its name in the keyring. `check` opens only with
-    the right key. `wrapped`: the key, encrypted with the passphrase through `argon2`."""
+    """The stored data of the key. `source`: where the key is. `id`: its name in the keyring. `check`: only the right
+    key decrypts it. `wrapped`: the key, encrypted with the passphrase through `argon2`."""
 
     source: Literal["keyring", "passphrase", "file"]
     id: str
@@ -82,7 +82,7 @@ def write_record(record: KeyRecord) -> bytes:
 
 
 def keyring_problem() -> str | None:
-    """Return why no keyring can be used; None: one can."""
+    """Return why no keyring can be used; None if one can."""
     import keyring.backends.fail
 
     backend = keyring.get_keyring()
@@ -151,7 +151,8 @@ def read_file(record: KeyRecord, path: Path) -> bytes:
 
 
 def key_in_file(path: Path) -> bytes:
-    """Return what the file has as a key. Raises KeyFileFailed, also if other users may read the file."""
+    """Return the key in the file. Raises KeyFileFailed, even if the only problem is that other users may read the
+    file."""
     with _file_errors(path), os.fdopen(own_file(path, os.O_RDONLY), "rb") as file:
         mode = stat.S_IMODE(os.fstat(file.fileno()).st_mode)
         stored = file.read(_MAX_FILE_BYTES)
@@ -175,14 +176,14 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise KeyFileFailed(f"the key of the memories is missing: restore {path} from a backup") from None
     except Refused:
         raise KeyFileFailed(
-            f"{path} is not a file of yours, or it is a link: the key must be in a file of yours"
+            f"{path} does not belong to you, or it is a link: the key must be in a file that you own"
         ) from None
     except OSError as error:
         raise KeyFileFailed(f"the key of the memories in {path} cannot be used: {error.strerror}") from error
 
 
 def wrap(key: bytes, passphrase: str) -> KeyRecord:
-    """Raises WrongPassphrase when it is too short."""
+    """Encrypt the key with a passphrase. Raises WrongPassphrase if the passphrase is too short."""
     if len(passphrase) < MIN_PASSPHRASE_CHARACTERS:
         raise WrongPassphrase(f"a passphrase needs {MIN_PASSPHRASE_CHARACTERS} characters or more")
     argon2 = Argon2(salt=secrets.token_bytes(16))
@@ -199,7 +200,7 @@ def read_passphrase(record: KeyRecord, passphrase: str) -> bytes:
     try:
         key = AESGCM(_derive(record.argon2, passphrase)).decrypt(record.wrapped[:12], record.wrapped[12:], _CHECK)
     except (InvalidTag, ValueError) as error:
-        raise WrongPassphrase("that is not the passphrase of these memories") from error
+        raise WrongPassphrase("this is not the passphrase of these memories") from error
     return key
 
 
@@ -224,7 +225,7 @@ def _decoded(stored: str | bytes) -> bytes:
 
 
 def _check(key: bytes) -> bytes:
-    """Return a fixed text, encrypted by the key, to recognise the key."""
+    """Return a fixed text encrypted with the key, to recognise the key later."""
     return AESGCM(key).encrypt(_CHECK_NONCE, _CHECK, None)
 
 
@@ -236,7 +237,7 @@ def _is_right(record: KeyRecord, key: bytes) -> bool:
 
 
 async def in_thread(work: Callable[[], T]) -> T:
-    """Run `work`, which may wait for the owner of the keyring, in a thread that does not keep the daemon from ending.
+    """Run `work`, which may wait for the owner of the keyring, in a thread that does not block the exit of the daemon.
     Raises what `work` raises, and KeyringFailed when the keyring does not reply in time."""
     result: Future[T] = Future()
 
@@ -252,10 +253,10 @@ async def in_thread(work: Callable[[], T]) -> T:
             return await asyncio.shield(asyncio.wrap_future(result))
     except TimeoutError:
         raise KeyringFailed(
-            f"the system's keyring did not answer for {_KEYRING_LIMIT_S:.0f} s; does it wait for its own password?"
+            f"the system's keyring did not answer for {_KEYRING_LIMIT_S:.0f} s: check whether it waits for a password"
         ) from None
 
 
 def _failed(error: Exception) -> GnoError:
     reason = str(error) or type(error).__name__
-    return KeyringFailed(f"the system's keyring failed: {reason}. Is it unlocked?")
+    return KeyringFailed(f"the system's keyring failed: {reason}. Check that it is unlocked")

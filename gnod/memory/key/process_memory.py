@@ -1,9 +1,9 @@
-"""Arrays that stay out of swap and core dumps where the system allows it. For `gnoctl memory lock`: overwrite decrypted
+"""Keep arrays out of swap and core dumps where the system allows it. For `gnoctl memory lock`, overwrite decrypted
 texts in freed memory.
 
-Python and the C library do not erase what is freed. glibc does when it is told to, but leaves out the small blocks that
-each thread keeps, and Python has an allocator of its own for blocks of up to 512 bytes. These are filled with zeros
-here. What is still referenced stays, and so does what other threads keep.
+Python and the C library do not erase freed memory. glibc can be configured to do so, but it skips the small blocks that
+each thread keeps, and Python has its own allocator for blocks of up to 512 bytes. This module fills both kinds of
+blocks with zeros. It cannot erase objects that are still referenced, or blocks that other threads keep.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ _STEP = 16
 _LARGEST = 512
 _HEADER = sys.getsizeof(b"")
 _AT_A_TIME = 64
-# Fill at most this much, if other threads free memory as fast as it is filled.
+# The limit in case other threads free memory as fast as it is filled.
 _MAX_BYTES = 256_000_000
-# A thread keeps up to seven blocks of each size up to this one (glibc's tcache).
+# glibc's tcache: a thread keeps up to seven blocks of each size, up to 1032 bytes.
 _KEPT = 7
 _LARGEST_KEPT = 1032
 
 
 class LockedArray:
-    """An array of zeros in pages of its own. `is_locked`: they are never swapped; the limit on locked memory
-    (RLIMIT_MEMLOCK) may be too small. `values` must not be used after `wipe`."""
+    """An array of zeros in its own pages. `is_locked`: the pages are never swapped; it is False if the limit on locked
+    memory (RLIMIT_MEMLOCK) is too small. `values` must not be used after `wipe`."""
 
     def __init__(self, length: int, dtype: DTypeLike) -> None:
         kind = np.dtype(dtype)
@@ -65,7 +65,8 @@ def _call(name: str, values: NDArray[np.uint8]) -> bool:
 
 
 def overwrite_what_is_freed() -> None:
-    """Have glibc overwrite each block that is freed from now on. This takes time: call it when memories are opened."""
+    """Make glibc overwrite each block that is freed from now on. This slows the process down, so call it only when
+    memories are opened."""
     if sys.platform == "linux":
         with contextlib.suppress(AttributeError):  # musl does not have it
             _libc.mallopt(_M_PERTURB, _FILL)
@@ -85,7 +86,7 @@ def overwrite_kept_blocks() -> None:
 
 
 def overwrite_small_blocks() -> None:
-    """Fill Python's free blocks with zeros. Call it in a thread: it may take a tenth of a second."""
+    """Fill Python's free blocks with zeros. This may take a tenth of a second, so call it in a thread."""
     gc.collect()
     if not _STATM.exists():
         return
@@ -95,7 +96,7 @@ def overwrite_small_blocks() -> None:
 
 
 def _fill(length: int) -> list[list[bytes]]:
-    """Return byte strings of this length in all free blocks of their size: until the process needs more memory."""
+    """Fill all free blocks of this size with byte strings, until the process needs more memory; return the strings."""
     filled: list[list[bytes]] = []
     before = _pages()
     while _pages() <= before and len(filled) * _AT_A_TIME * length < _MAX_BYTES:

@@ -1,4 +1,4 @@
-"""Encrypt memories, and make the keyed hashes for looking them up. Uses only the key that it is given.
+"""Encrypt memories, and compute the keyed hashes that look them up. The key is an argument.
 
 AES-256-GCM with a random nonce for each text (NIST SP 800-38D allows 2^32 with one key). Each purpose has its own key,
 derived by HKDF (RFC 5869), so that one reveals nothing about the others.
@@ -21,7 +21,7 @@ KEY_BYTES = 32
 _NONCE_BYTES = 12
 _LOOKUP_BYTES = 16
 
-# The purpose of a keyed hash. The same word has a different hash for each purpose.
+# The purpose of a keyed hash. A word has a different hash for each purpose.
 Subject = Literal["topic", "suggested", "text", "namespace"]
 
 
@@ -33,7 +33,7 @@ class Sealer:
         self._lookup = _subkey(key, b"gnod memory 1: lookup")
 
     def seal(self, plain: bytes, context: bytes) -> bytes:
-        """Return the encrypted bytes. They open only with the same `context`, the record that they belong to."""
+        """Return the encrypted bytes. Decrypting them requires the same `context`, the record that they belong to."""
         nonce = os.urandom(_NONCE_BYTES)
         return nonce + self._aead.encrypt(nonce, plain, context)
 
@@ -48,7 +48,7 @@ class Sealer:
             ) from error
 
     def lookup(self, subject: Subject, text: str) -> bytes:
-        """Return the keyed hash of a text, which reveals nothing without the key."""
+        """Return the keyed hash of a text. It reveals nothing without the key."""
         message = subject.encode() + b"\0" + text.encode("utf-8", "surrogatepass")
         return hmac.digest(self._lookup, message, "sha256")[:_LOOKUP_BYTES]
 

@@ -1,7 +1,7 @@
-"""The key in RAM: from unlocking to `lock`, or to the end of the process.
+"""Hold the key in RAM, from unlocking to `lock` or to the end of the process.
 
-The key is in no log and no core dump, and in no file unless the user asks for one. `process_memory` overwrites what is
-freed, as far as it can; see docs/SECURITY.md.
+The key is never in a log or a core dump, and in a file only if the user requests it. `process_memory` overwrites freed
+memory as far as it can; see docs/SECURITY.md.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from gnod.memory.key.sealing import Sealer
 class Vault:
     """Holds the key while the memories are unlocked.
 
-    `record`: describes the key, from the database; None if there is no key yet. `key_file`: for users who want the key
-    in a file.
+    `record`: the key's record in the database; None if there is no key yet. `key_file`: where the key is for users who
+    want it in a file.
     """
 
     def __init__(self, record: KeyRecord | None, key_file: Path) -> None:
         self.record = record
         self._key_file = key_file
-        # The user locked it, so neither the keyring nor the file unlocks it automatically.
+        # True after the user locked it: neither the keyring nor the file unlocks it automatically.
         self.is_locked_by_hand = False
         self._sealer: Sealer | None = None
 
@@ -47,8 +47,8 @@ class Vault:
         self._sealer = None
 
     def fetch(self, passphrase: str | None, *, in_file: bool = False) -> tuple[KeyRecord, bytes]:
-        """Return the stored key, or a new one: put into the keyring or the file, or wrapped by the passphrase. Does not
-        open the vault, because the caller may time out. Call it in a thread.
+        """Return the stored key. If there is none, make one and put it into the keyring or the file, or encrypt it with
+        the passphrase. Does not open the vault, because the caller may time out. Call it in a thread.
 
         Raises MemoryLocked when a passphrase is needed, WrongPassphrase, KeyringFailed, KeyFileFailed.
         """
@@ -58,8 +58,8 @@ class Vault:
         return self._protected(key, passphrase, in_file=in_file), key
 
     def moved(self, passphrase: str | None, new_passphrase: str | None, *, in_file: bool = False) -> KeyRecord:
-        """Return the record for the same key, in the file, protected by the new passphrase, or else kept in the
-        keyring. Changes nothing else. Call it in a thread.
+        """Store the same key in the file, protect it with the new passphrase, or put it into the keyring, and return
+        its record. Changes nothing else. Call it in a thread.
 
         Raises MemoryLocked without a key, or without its passphrase; WrongPassphrase; KeyringFailed; KeyFileFailed.
         """

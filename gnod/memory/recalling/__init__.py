@@ -1,4 +1,5 @@
-"""From a query to ranked memories. `recall` is the entry, `ranking` has the rules and their constants.
+"""Search memories: from a query to ranked results. `recall` is the entry point; `ranking` has the rules and their
+constants.
 
-Stores nothing. All but `recall` is computed from what is in RAM.
+This package stores nothing. All modules except `recall` compute from data in RAM.
 """

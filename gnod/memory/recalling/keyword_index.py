@@ -1,10 +1,10 @@
 """The keyword index of the memories: BM25 over their texts and topics, in RAM only, while they are unlocked.
 
-Terms are kept as numbers: Python's hash of a string, which has a random key in each process. The arrays are in
-`LockedArray`s, so that the index is not swapped and not in core dumps where the system allows that. Memories that are
-put together are one sorted segment, and many segments are merged into one.
+A term is stored as a number: Python's hash of the string, whose key is random in each process. The arrays are
+`LockedArray`s, which keep the index out of swap and core dumps where the system allows that. Memories that are put in
+one call form one sorted segment; too many segments are merged into one.
 
-Methods lock, so searches can run in threads while memories are stored.
+All methods lock, so searches can run in threads while memories are stored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 # Rows of _SLOT.
 Table = NDArray[Any]
 
-# How much the length counts. It says little, because texts are short and of similar length.
+# The weight of the length in BM25. It is low, because the texts are short and of similar length.
 _B = 0.4
 _MOST_SEGMENTS = 32
 _FIRST_SLOTS = 256
@@ -55,17 +55,17 @@ _SLOT = np.dtype(
     ]
 )
 _MAX_COUNT = 0xFFFF
-# Without a beginning or an end.
+# The time of a beginning or an end that is not known.
 _ALWAYS_MS = 2**62
 _SPEAKER = "\0speaker:"
 
 
 class MemoryMatches(NamedTuple):
-    """Arrays with a value for each memory that was searched. `is_indexed`: the others have zeros. `scores`: BM25.
-    `coverage`: how much of the query is in the memory, in [0, 1], by the weight of its words. Both count words of the
-    turns around a turn in part. `named`: whether a word of the query names its speaker. `states_time`: whether its text
+    """Arrays with a value for each searched memory. `is_indexed`: memories that are not indexed have zeros. `scores`:
+    BM25. `coverage`: the share of the query's words in the memory, by weight, in [0, 1]. Both count the words of
+    surrounding turns in part. `named`: whether a word of the query names the speaker. `states_time`: whether the text
     says when something happens. `asks`: whether it is a turn that ends with a question. `sessions`: equal in one
-    conversation; 0: not a turn. `times_ms`: when it happened, or was stored. `days`: the days in its text, since
+    conversation; 0: not a turn. `times_ms`: when it happened, or was stored. `days`: the days in the text, since
     1970."""
 
     is_indexed: NDArray[np.bool_]
@@ -80,7 +80,7 @@ class MemoryMatches(NamedTuple):
 
 
 class KeywordIndex:
-    """`put` and `remove` follow the database. After `wipe` it is empty and stays so."""
+    """Call `put` and `remove` after each change of the database. After `wipe`, the index stays empty."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -91,7 +91,7 @@ class KeywordIndex:
         # The columns of `_Postings`, in the order of their terms.
         self._segments: list[list[LockedArray]] = []
         self._languages = {DEFAULT_LANGUAGE}
-        # The analysers by stemmer. A memory names code without backticks.
+        # Analysers by stemmer. They treat texts as code, because memories name code without backticks.
         self._analyzers: dict[str, Analyzer] = {DEFAULT_LANGUAGE: Analyzer(DEFAULT_LANGUAGE, is_code=True)}
 
     def __len__(self) -> int:
@@ -107,11 +107,12 @@ class KeywordIndex:
 
     @property
     def is_locked(self) -> bool:
-        """Tell whether no part of the index can be swapped."""
+        """Return whether no part of the index can be swapped."""
         return all(array.is_locked for array in self._arrays())
 
     def put(self, memories: Sequence[Memory]) -> None:
-        """Index memories; those that are indexed already are replaced. May take milliseconds: call it in a thread."""
+        """Index memories, and replace those that are already indexed. This may take milliseconds, so call it in a
+        thread."""
         with self._lock:
             found = [] if self._is_wiped else [self._posted(memory) for memory in memories]
             if found:
@@ -129,19 +130,19 @@ class KeywordIndex:
     def wipe(self) -> None:
         """Overwrite everything with zeros and forget it."""
         with self._lock:
-            self._is_wiped = True  # a thread may still be about to add one
+            self._is_wiped = True  # a thread may still add a memory
             for array in self._arrays():
                 array.wipe()
             self._slots, self._segments = LockedArray(0, _SLOT), []
             self._used = 0
             self._slot_of.clear()
             self._analyzers.clear()
-            WORDS.empty()  # this cache has words of memories
+            WORDS.empty()  # this cache contains words of memories
 
     def search(self, query: str, ids: Sequence[int], dates: Collection[str] = ()) -> MemoryMatches:
-        """Return what the keywords of the query say of the memories `ids`, which ascend. Words that are rare among them
-        weigh more. `dates`: words of the query, in lower case, that name a time. They do not count in the coverage,
-        unless there are no others: what was true in June need not say so."""
+        """Match the keywords of the query with the memories `ids`, which ascend. Words that are rare among them weigh
+        more. `dates`: words of the query, in lower case, that name a time. They count in the coverage only if the query
+        has no others, because a memory that was true in June need not contain the word."""
         with self._lock:
             slots = np.fromiter((self._slot_of.get(id_, -1) for id_ in ids), np.int64, len(ids))
             is_indexed = slots >= 0
@@ -168,14 +169,14 @@ class KeywordIndex:
         )
 
     def outside(self, span: TimeSpan) -> Ids:
-        """Return the ids of memories that state other times at which they are true."""
+        """Return the ids of memories that are not true at any time in the span, by the times that they state."""
         with self._lock:
             rows = self._rows()
             is_outside = (rows["valid_until_ms"] < span.first_ms) | (rows["valid_from_ms"] > span.last_ms)
             return np.asarray(rows["id"][is_outside & rows["is_live"]])
 
     def _posted(self, memory: Memory) -> _Postings:
-        """Add the row of a memory, and return its postings."""
+        """Add the row of a memory; return its postings."""
         if (old := self._slot_of.get(memory.id)) is not None:
             self._rows()["is_live"][old] = False
         if self._used == len(self._slots.values):
@@ -215,7 +216,7 @@ class KeywordIndex:
         )
 
     def _groups(self, query: str, dates: Collection[str]) -> list[_Group]:
-        """Return the terms of the query: for each word its forms in the languages of the memories."""
+        """Return the terms of the query: each word in its forms in the languages of the memories."""
         if self._is_wiped:
             return []
         units = {stemmer: analyzer.units(query) for stemmer, analyzer in self._analyzers.items()}
@@ -234,7 +235,7 @@ class KeywordIndex:
         return list(found.values())
 
     def _bm25(self, groups: Sequence[_Group], chosen: Ids, of: Table) -> tuple[Floats, Floats]:
-        """Return the scores and the coverage of the chosen slots, whose rows are `of`, in their order."""
+        """Return the scores and the coverage of the chosen slots, in their order. `of`: their rows."""
         number = len(chosen)
         if not number:
             return np.zeros(0), np.zeros(0)
@@ -265,9 +266,9 @@ class KeywordIndex:
         return _joined(found)
 
     def _merge(self) -> None:
-        """Make one segment of all, without what was removed."""
+        """Merge all segments into one, without removed memories."""
         live = self._rows()["is_live"]
-        merged = _segment([each.only(live[each.slots]) for each in map(_postings, self._segments)])
+        merged = _segment([postings.only(live[postings.slots]) for postings in map(_postings, self._segments)])
         for array in chain.from_iterable(self._segments):
             array.wipe()
         self._segments = [merged]
@@ -286,7 +287,7 @@ class KeywordIndex:
 
 
 class _Postings(NamedTuple):
-    """Terms with the slots of the memories that have them, and how often."""
+    """Terms, the slots of the memories that have them, and the frequencies."""
 
     terms: Ids
     slots: NDArray[np.int32]
@@ -297,7 +298,8 @@ class _Postings(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """The forms of one word of a query, and the same as the name of a speaker. `is_date`: it names a time."""
+    """The terms of one word of a query, and the terms that find it as the name of a speaker. `is_date`: whether it
+    names a time."""
 
     terms: list[int]
     speakers: list[int]
@@ -305,14 +307,14 @@ class _Group(NamedTuple):
 
 
 def _day_said(memory: Memory, said: SpeakerTurn | None) -> int:
-    """Return the day on which a memory was said: when it happened, or what stands beside the speaker, or when it was
-    stored."""
+    """Return the day on which a memory was said: when it happened, or the day written beside the speaker, or when it
+    was stored."""
     days = days_in(said.about) if said and memory.times.when_ms is None else []
     return days[0] if days else memory.happened_ms // DAY_MS
 
 
 def _forms(alike: Sequence[QueryUnit]) -> Iterable[tuple[str, ...]]:
-    """Yield the forms of each part of a word, and those of the whole."""
+    """Yield the forms of each part of a word, and of the whole word."""
     for at in range(len(alike[0].parts)):
         yield tuple(dict.fromkeys(unit.parts[at] for unit in alike))
     if alike[0].whole:

@@ -1,7 +1,7 @@
 """The keywords of queries and topics. Pure.
 
-A topic is found as a whole (`error handling`) and by each of its words. A query has the words without function words.
-Nothing is stemmed: a topic is a name.
+A topic is found as a whole (`error handling`) and by each of its words. Function words of a query are dropped. Words
+are not stemmed, because a topic is a name.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _JOINERS = re.compile(r"[-._:/\\@'’&]+")
 
 
 def keywords(query: str) -> list[str]:
-    """Return the words of the query without function words, folded, each once, in their order.
+    """Return the words of the query in order, folded, without function words and repetitions.
 
     >>> keywords("How do we deploy Node.js with blue-green?")
     ['deploy', 'node.js', 'with', 'blue-green']
@@ -42,8 +42,8 @@ def topic_words(topic: str) -> list[str]:
 
 
 def lookup_words(words: Sequence[str]) -> list[str]:
-    """Return the topic keywords for the keywords of a query: each, and the parts of joined ones, because blue-green
-    also means the topic `blue green`.
+    """Return the keywords of topics for the keywords of a query: the keywords, and the parts of joined ones, because
+    blue-green also means the topic `blue green`.
 
     >>> lookup_words(["deploy", "blue-green"])
     ['deploy', 'blue-green', 'blue', 'green']
@@ -52,12 +52,12 @@ def lookup_words(words: Sequence[str]) -> list[str]:
 
 
 def _words(unit: QueryUnit) -> list[str]:
-    """Return the word as written; in a script without spaces, its pairs of characters."""
+    """Return the word as written; in a script without spaces, return its pairs of characters."""
     return [folded(word) for word in (unit.parts if unit.unspaced else (unit.surface,))]
 
 
 def folded(text: str) -> str:
-    """Return a text for comparison: NFKC, without case, without invisible characters, single spaces.
+    """Return a text for comparison: in NFKC, without case and invisible characters, with single spaces.
 
     >>> folded("  Ｇrüße   AUS  KÖLN ")
     'grüsse aus köln'

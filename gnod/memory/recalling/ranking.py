@@ -1,8 +1,8 @@
-"""From candidates to results: the rules that order memories and fold them, with their constants. Pure.
+"""Turn candidates into results: the rules that order and fold memories, with their constants. Pure.
 
-`candidates` has the rules that choose them.
+`candidates` has the rules that choose candidates.
 
-docs/memory.md explains what users see of them; the factors of each type are in `gnod.memory_types`.
+docs/memory.md explains the rules to users; the factors of each type are in `gnod.memory_types`.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from gnod.memory.records import Memory, Vector
 from gnod.memory.validity import Validity
 from gnod.memory_types import DONE_PENALTY, type_named
 
-# The minimum scores after the reranker.
+# The minimum scores after reranking.
 _KEYWORD_FLOOR = 0.30
 _SCORE_FLOOR = 0.03
 
-# The parameters of a sigmoid for scores without a reranker. Vectors and keywords give at most 1 of the fused score.
+# The parameters of a sigmoid for scores without a reranker. Vectors and keywords contribute at most 1 to the fused
+# score.
 _SYNTHETIC_CENTRE = 0.4
 _SYNTHETIC_LOW, _SYNTHETIC_HIGH = 0.40, 0.70
-# With 10, a memory that is first by vectors and by keywords (1) is within 0.001 of the top, and a quarter of that is a
-# fifth of the way up.
+# With 10, a memory that is first by vectors and by keywords (fused score 1) is within 0.001 of the top, and a quarter
+# of this score gives a fifth of the range.
 _SYNTHETIC_STEEPNESS = 10.0
-# A memory that a reranker did not read scores at most this, whatever its type: nothing has confirmed that it answers
-# the query.
+# The maximum score of a memory that no reranker read, whatever its type: no model has confirmed that it answers the
+# query.
 _UNVERIFIED_CAP = _SYNTHETIC_HIGH
 
-# Cosines between texts. With these values, three of 1,300 turns that answer a question of LoCoMo are folded below
-# another.
+# Cosines between texts. With these values, of 1,300 turns that answer a question of LoCoMo, three are folded below
+# another one.
 _ONE_EVENT = 0.85
 _NEAR_DUPLICATE = 0.95
 _EVENT_MS = 3_600_000
@@ -43,8 +44,9 @@ _FIGURE = re.compile(r"\w*\d[\w.,:/-]*\w|\d")
 class Depth(NamedTuple):
     """How thorough a search is.
 
-    `pool`: candidates to rank. `results`: the maximum returned. `whole`: the first results that may be shown whole.
-    `always_reranks`: rerank even very few candidates. `keywords`: the number that a query needs.
+    `pool`: number of candidates to rank. `results`: maximum number of results. `whole`: number of first results that
+    may be shown whole. `always_reranks`: whether even very few candidates are reranked. `keywords`: number of keywords
+    that a query needs.
     """
 
     pool: int
@@ -62,9 +64,10 @@ FEW = 5
 
 
 class RecalledMemory(NamedTuple):
-    """`score` orders the results; `cosine`: to the query, if the memory has a vector. Both in [0, 1]. `matched`: the
-    fraction of the query's words in it. `validity`: at the time that is asked for. `is_verified`: the score is that of
-    a reranker. `folded`: others of the same event, best first, which have no results of their own."""
+    """`score` orders the results. `cosine`: to the query, if the memory has a vector. Both are in [0, 1]. `matched`:
+    the fraction of the query's words in the memory. `validity`: at the requested time. `is_verified`: whether a
+    reranker gave the score. `folded`: other memories of the same event, best first; they are not results by
+    themselves."""
 
     memory: Memory
     score: float
@@ -76,7 +79,7 @@ class RecalledMemory(NamedTuple):
 
 
 def boosted(scores: Sequence[float], types: Sequence[str]) -> list[float]:
-    """Return the fused scores of memories with the boosts of their types.
+    """Multiply the fused scores of memories by the boosts of their types.
 
     >>> boosted([0.5, 0.5], ["fact", "summary"])
     [0.5, 0.7]
@@ -86,8 +89,8 @@ def boosted(scores: Sequence[float], types: Sequence[str]) -> list[float]:
 
 
 def synthetic(fused: float, strength: float) -> float:
-    """Return the score of a memory that was not reranked: from its fused score, and from how much speaks for it by
-    itself (`candidates.MemorySignals.strength`), of which 1 or more changes nothing.
+    """Return the score of a memory that was not reranked, from its fused score and its strength
+    (`candidates.MemorySignals.strength`). A strength of 1 or more has no effect.
 
     >>> round(synthetic(1.0, 1.0), 4), round(synthetic(0.5, 1.0), 4), round(synthetic(0.5, 0.2), 4)
     (0.6993, 0.6193, 0.1239)
@@ -97,8 +100,8 @@ def synthetic(fused: float, strength: float) -> float:
 
 
 def reranked(scores: Sequence[float], rest: Sequence[float]) -> list[float]:
-    """Return the reranker's scores, then scores of the memories that it had no time for. These are at most its worst
-    score, because it read the best candidates first.
+    """Return the reranker's scores, then scores of the memories that it had no time to read. These are at most its
+    worst score, because it read the best candidates first.
 
     >>> reranked([0.9, 0.2], [0.6, 0.1])
     [0.9, 0.2, 0.2, 0.1]
@@ -111,8 +114,8 @@ def finish(found: Sequence[RecalledMemory]) -> list[RecalledMemory]:
     """Apply boosts, penalties and the keyword floor, sorting after each; return the memories best first."""
     ranked = _sorted(found)
     for group in (_boosted, _penalised, _raised):
-        ranked = _sorted([each._replace(score=group(each)) for each in ranked])
-    return [each for each in ranked if each.score >= _SCORE_FLOOR]
+        ranked = _sorted([hit._replace(score=group(hit)) for hit in ranked])
+    return [hit for hit in ranked if hit.score >= _SCORE_FLOOR]
 
 
 def _boosted(found: RecalledMemory) -> float:
@@ -131,19 +134,19 @@ def _raised(found: RecalledMemory) -> float:
 
 
 def _sorted(found: Sequence[RecalledMemory]) -> list[RecalledMemory]:
-    return sorted(found, key=lambda each: -each.score)
+    return sorted(found, key=lambda hit: -hit.score)
 
 
 def current_first(ranked: Sequence[RecalledMemory]) -> list[RecalledMemory]:
-    """Return the list with each memory before those that it supersedes, with at least their score. A memory that is
-    not true at the time that is asked for does not come before one that is."""
-    by_name = {each.memory.name: each for each in ranked}
+    """Move each memory before those that it supersedes, and raise its score to at least theirs. A memory that is not
+    true at the requested time does not move before one that is."""
+    by_name = {hit.memory.name: hit for hit in ranked}
     placed: dict[int, RecalledMemory] = {}
-    for each in ranked:
+    for hit in ranked:
         chain = []
-        next_: RecalledMemory | None = each
+        next_: RecalledMemory | None = hit
         while next_ is not None and next_.memory.id not in placed:
-            chain.append(next_._replace(score=max(next_.score, each.score)))
+            chain.append(next_._replace(score=max(next_.score, hit.score)))
             newer = by_name.get(next_.memory.superseded_by or "")
             next_ = newer if newer and (newer.validity == "holds" or next_.validity != "holds") else None
         placed.update((one.memory.id, one) for one in reversed(chain))
@@ -151,18 +154,19 @@ def current_first(ranked: Sequence[RecalledMemory]) -> list[RecalledMemory]:
 
 
 def events(ranked: Sequence[RecalledMemory], vectors: Mapping[int, Vector]) -> list[RecalledMemory]:
-    """Fold each memory below the best one of the same event. They are given best first; `vectors` by id.
+    """Fold each memory below the best one of the same event. `ranked`: best first. `vectors`: by id.
 
-    Two memories are of one event if they are in one namespace, of about the same time, and close in meaning; if they
-    are closer, they are near-duplicates at any time. Never if their figures differ: `E4711` is not `E4712`.
+    Two memories belong to one event if they are in one namespace, close in meaning, and of about the same time. If they
+    are even closer in meaning, they are near-duplicates, whatever their times. Memories with different figures are
+    never folded: `E4711` is not `E4712`.
     """
     found: list[RecalledMemory] = []
-    for each in ranked:
-        at = next((at for at, leader in enumerate(found) if _belongs(each.memory, leader.memory, vectors)), None)
+    for hit in ranked:
+        at = next((at for at, leader in enumerate(found) if _belongs(hit.memory, leader.memory, vectors)), None)
         if at is None:
-            found.append(each)
+            found.append(hit)
         else:
-            found[at] = found[at]._replace(folded=[*found[at].folded, each.memory])
+            found[at] = found[at]._replace(folded=[*found[at].folded, hit.memory])
     return found
 
 

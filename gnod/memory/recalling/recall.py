@@ -1,7 +1,7 @@
-"""The search: from a query to ranked memories in clear. `ranking` has the rules and the sizes.
+"""Search memories: from a query to ranked memories in clear. `ranking` has the rules and the sizes.
 
-Only the texts of the pool are decrypted, in RAM. They go to the reranker (a child process, over its socket) and into
-the results.
+Only the texts of the pool are decrypted, and only in RAM. They go to the reranker (a child process, over its socket)
+and into the results.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from gnod.types import UnavailableModel
 # Returns the vector of a query, or why there is none.
 Embed = Callable[[str], Awaitable[Vector | UnavailableModel]]
 
-# The weight of a suggested topic, relative to one that somebody gave. It is a word of the text, and keywords count that
-# already.
+# The weight of a suggested topic, relative to one that somebody gave. It is low because a suggested topic is a word of
+# the text, which keyword search already counts.
 _SUGGESTED_WEIGHT = 0.1
 
 
 class RecallDependencies(NamedTuple):
-    """What a search works with. `limit_s`: for the reranker."""
+    """The dependencies of a search. `limit_s`: the time limit of the reranker."""
 
     memories: Memories
     embed: Embed
@@ -51,8 +51,8 @@ class RecallDependencies(NamedTuple):
 
 
 class Recalled(NamedTuple):
-    """`found`: candidates of both lists. `ranked`: those in the pool, of which `reranked` were reranked. `notes`: what
-    was left out, and why."""
+    """`found`: number of candidates. `ranked`: number of candidates in the pool. `reranked`: number of these that were
+    reranked. `notes`: what was left out, and why."""
 
     hits: list[RecalledMemory]
     found: int
@@ -68,9 +68,9 @@ async def recall(
     namespaces: Collection[int] | None,
     as_of: TimeSpan | None = None,
 ) -> Recalled:
-    """Return memories for the query, best first, from the namespaces (None: all). `as_of`: without those that were not
-    true then. Otherwise those rank lower that are not true at a time that the query names, or now. Raises
-    QuerySyntaxError when the query has too few keywords for the depth."""
+    """Return memories for the query, best first, from the namespaces (None: all). With `as_of`, leave out memories that
+    were not true then. Without it, memories that are not true at a time that the query names, or now, rank lower.
+    Raises QuerySyntaxError if the query has too few keywords for the depth."""
     words = keywords(query)
     if len(words) < depth.keywords:
         raise QuerySyntaxError(
@@ -89,10 +89,10 @@ async def recall(
     valid = [validity(memory, as_of) if as_of else best_validity(memory, named) for memory in pool]
     verified = [at < len(reading.scores) for at in range(len(pool))]
     cosines = [None if isnan(cosine) else min(max(cosine, 0.0), 1.0) for cosine in found.cosines[rows].tolist()]
-    columns = zip(pool, ordered, matched, valid, verified, cosines, strict=False)  # nothing may be stored
+    columns = zip(pool, ordered, matched, valid, verified, cosines, strict=False)  # without memories, the pool is empty
     hits = ranking.finish(list(starmap(RecalledMemory, columns)))
     hits = ranking.current_first(hits)
-    vectors = memories.resident.first_vectors([each.memory.id for each in hits])
+    vectors = memories.resident.first_vectors([hit.memory.id for hit in hits])
     notes = [vector.reason if isinstance(vector, UnavailableModel) else None, reading.reason, damage]
     return Recalled(
         hits=ranking.events(hits, vectors)[: depth.results],
@@ -110,15 +110,15 @@ def _searched(
     vector: Vector | UnavailableModel,
     namespaces: Collection[int] | None,
 ) -> tuple[MemorySignals, list[TimeSpan]]:
-    """Return what vectors, keywords, topics and times say of each memory in the namespaces, and the times that the
-    query names: now if there are none."""
+    """Score each memory in the namespaces by vectors, keywords, topics and times. Return the scores and the times that
+    the query names: now if it names none."""
     resident, index = memories.resident, memories.index
     ids, times_ms = resident.stored(namespaces)
     nothing = np.full(len(ids), np.nan)
     now, latest = datetime.now(UTC), datetime.fromtimestamp(int(times_ms.max(initial=0)) / 1000, UTC)
     named = periods(query, index.languages, now, latest)
     dates: list[str] = []
-    if isinstance(vector, UnavailableModel):  # the coverage alone decides whether the answer is stored
+    if isinstance(vector, UnavailableModel):  # without a vector, the coverage alone decides whether any memory answers
         dates = re.findall(r"\w+", " ".join(period.text.lower() for period in named))
     signals = candidates.evidence(
         ids,
@@ -130,11 +130,11 @@ def _searched(
         asks_when=expected(query).type == "date",
     )
     now_ms = int(now.timestamp() * 1000)
-    return signals, [TimeSpan.of_days(each.start, each.end) for each in named] or [TimeSpan(now_ms, now_ms)]
+    return signals, [TimeSpan.of_days(period.start, period.end) for period in named] or [TimeSpan(now_ms, now_ms)]
 
 
 def _fused(memories: Memories, found: MemorySignals, as_of: TimeSpan | None) -> Floats:
-    """Return the scores of the memories, with the boosts of their types; -1 for those that are not to be found."""
+    """Return the scores of the memories, with the boosts of their types; -1 for memories that must not be found."""
     scores = candidates.fused(found)
     likely = np.flatnonzero(scores >= 0)
     types = memories.resident.types(found.ids[likely].tolist())
@@ -147,7 +147,7 @@ def _fused(memories: Memories, found: MemorySignals, as_of: TimeSpan | None) -> 
 async def _pooled(
     memories: Memories, found: MemorySignals, scores: Floats, depth: Depth, as_of: TimeSpan | None
 ) -> tuple[list[int], list[Memory], str | None]:
-    """Return the rows of the pool, its memories, and a sentence about damaged ones."""
+    """Return the rows of the pool, its memories, and a note about damaged ones."""
     limit = len(scores) if as_of else depth.pool
     rows = candidates.pool(found, scores, memories.resident.fingerprint, limit)
     ids = found.ids[rows].tolist()
@@ -157,7 +157,7 @@ async def _pooled(
 
 
 async def _opened(memories: Memories, ids: Sequence[int], limit: int, as_of: TimeSpan | None) -> dict[int, Memory]:
-    """Open the first memories, up to the limit; with `as_of` those that may have been true then."""
+    """Open the first memories, up to the limit; with `as_of`, only those that may have been true then."""
     found: dict[int, Memory] = {}
     for start in range(0, len(ids), limit):
         batch = await memories.open_all(ids[start : start + limit])
@@ -172,7 +172,7 @@ async def _opened(memories: Memories, ids: Sequence[int], limit: int, as_of: Tim
 
 
 def topic_weights(sealer: Sealer, words: Sequence[str]) -> dict[bytes, float]:
-    """Return the weights of the topics that words name: those that somebody gave, and those that were suggested."""
+    """Return the weights of the topics that the words name, given or suggested, by keyed hash."""
     looked_up = lookup_words(words)
     given = dict.fromkeys((sealer.lookup("topic", word) for word in looked_up), 1.0)
     return given | dict.fromkeys((sealer.lookup("suggested", word) for word in looked_up), _SUGGESTED_WEIGHT)
@@ -181,8 +181,8 @@ def topic_weights(sealer: Sealer, words: Sequence[str]) -> dict[bytes, float]:
 def _ordered(
     found: MemorySignals, scores: Floats, rows: Sequence[int], read: Sequence[float], *, has_vector: bool
 ) -> list[float]:
-    """Return the scores of the pool: those of the reranker, and of the memories that it did not read; none if the query
-    is not answered. A topic that somebody gave a memory is enough without a vector."""
+    """Return the scores of the pool, from the reranker or, for memories that it did not read, computed; empty if no
+    memory answers the query. For a memory without a vector, a topic of the query is enough."""
     if not read and not _is_stored(found, rows, has_vector=has_vector):
         return []
     by_topic = np.where(np.isnan(found.cosines) & (found.topics > 0), 1.0, 0.0)
@@ -193,15 +193,15 @@ def _ordered(
 
 
 def _is_stored(found: MemorySignals, rows: Sequence[int], *, has_vector: bool) -> bool:
-    """Tell whether enough speaks for any of the candidates. What is found by topic is what somebody filed there."""
+    """Return whether any candidate has enough evidence. A topic that somebody gave a memory is enough."""
     if (found.topics[rows] >= 1.0).any():
         return True
     return bool(found.strength()[rows].max(initial=0.0) >= candidates.floor(len(found.ids), has_vector=has_vector))
 
 
 def _matched(memories: Sequence[Memory], words: Sequence[str]) -> list[float]:
-    """Return the fraction of the words in each memory. Topics count as well, because the reranker reads only the
-    text."""
+    """Return the fraction of the words that each memory has in its text or topics. Topics count because the reranker
+    reads only the text."""
     return [matched_fraction(folded("\n".join((memory.text, *memory.topics))), words) for memory in memories]
 
 

@@ -1,6 +1,7 @@
-"""Turns of conversations: memories that begin with who says them, as in `Ada: …` or `Ada (8 May 2023): …`. Pure.
+"""Recognise turns of conversations: memories that begin with their speaker, such as `Ada: …` or `Ada (8 May 2023): …`.
+Pure.
 
-A turn is understood from what was said around it: "Yes, last Tuesday!" has no words of the question that it answers.
+A turn needs the turns around it as context: "Yes, last Tuesday!" has no words of the question that it answers.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from numpy.typing import NDArray
 
 _LABEL = re.compile(r"([^\W\d_][\w .'’-]{0,39}?)(?: ?\(([^()\n]{1,40})\))?: ")
 
-# The mark may be followed by quotes, brackets or an emoji.
+# Quotes, brackets or an emoji may follow the question mark.
 _QUESTION = re.compile(r"[?？؟]\W*\Z")
 
-# A word counts for the turns up to this far before and after it: this share of it for each step. For the turn after a
-# question it counts fully.
+# A word also counts for the turns up to this many steps before and after its turn. Each step multiplies its weight by
+# this share; for the turn after a question, the weight stays the same.
 _STEPS = 4
 _SHARE = 0.7
-# The meaning of the turns up to this far around a turn counts for it: this share of it for each step.
+# The meaning of the turns up to this many steps around a turn counts for it; each step multiplies it by this share.
 _MEANING_STEPS = 2
 _MEANING_SHARE = 0.5
-# Turns of one conversation that are further apart do not belong together.
+# Turns that are further apart than this belong to different conversations.
 _SESSION_MS = 3_600_000
 
 Floats = NDArray[np.float64]
@@ -31,8 +32,8 @@ Ints = NDArray[np.int64]
 
 
 class SpeakerTurn(NamedTuple):
-    """`about`: what stands in brackets after the speaker, mostly the time of the conversation; may be empty. `length`:
-    the characters before what is said."""
+    """`about`: the text in brackets after the speaker, mostly the time of the conversation; may be empty. `length`: the
+    number of characters before what is said."""
 
     speaker: str
     about: str
@@ -40,7 +41,7 @@ class SpeakerTurn(NamedTuple):
 
 
 def turn(text: str) -> SpeakerTurn | None:
-    """Return the speaker of a text; None: it names none.
+    """Return the speaker of a text; None if it names none.
 
     >>> turn("Ada (1:56 pm on 8 May, 2023): Yes, in May!")
     SpeakerTurn(speaker='Ada', about='1:56 pm on 8 May, 2023', length=30)
@@ -52,7 +53,7 @@ def turn(text: str) -> SpeakerTurn | None:
 
 
 def asks(text: str) -> bool:
-    """Tell whether a text ends with a question.
+    """Return whether a text ends with a question.
 
     >>> asks("Ada: Really? 😊"), asks("Ada: When? In May.")
     (True, False)
@@ -61,12 +62,13 @@ def asks(text: str) -> bool:
 
 
 class Conversations:
-    """Which memories are said around which. Arrays with a value for each memory, in the order in which they were
-    stored. `sessions`: equal in one conversation; 0: not a turn. `asks`: whether it is a question."""
+    """Spreads scores between neighbouring turns. The arguments are arrays with a value for each memory, in the order in
+    which they were stored. `sessions`: equal in one conversation; 0: not a turn. `asks`: whether the turn ends with a
+    question."""
 
     def __init__(self, sessions: Ints, times_ms: Ints, asks: NDArray[np.bool_]) -> None:
-        # By distance: what counts for the later of two turns of the earlier one, and the reverse. 0: they are not turns
-        # of one conversation.
+        # By distance: the share of the earlier turn that counts for the later one, and the reverse. 0: the two are not
+        # turns of one conversation.
         self._shares: list[tuple[int, Floats, Floats]] = []
         for step in range(1, _STEPS + 1):
             follows = _follows(sessions, times_ms, step)
@@ -76,9 +78,9 @@ class Conversations:
                 self._shares.append((step, np.where(is_answer, 1.0, share), share))
 
     def heard(self, values: Floats) -> Floats:
-        """Return for each memory its own value or the largest of the turns around, reduced by their distance. The last
-        axis of the values is the memories."""
-        # Allocating a part for each step takes longer than computing it.
+        """Return for each memory its own value, or the largest value of the surrounding turns, reduced by distance, if
+        that is larger. The last axis of `values` is the memories."""
+        # Allocating an array for each step takes longer than the computation, so reuse one.
         found, part = values.copy(), np.empty_like(values)
         for step, forward, backward in self._shares:
             later, earlier = found[..., step:], found[..., :-step]
@@ -87,8 +89,8 @@ class Conversations:
         return found
 
     def blended(self, cosines: Floats) -> Floats:
-        """Return cosines to a query that include a share of how far those of the turns around are from the mean. Their
-        spread stays about the same, so that other memories are neither raised nor lowered. NaN: no vector."""
+        """Add to each cosine a share of the deviations of the surrounding turns from the mean. The spread stays about
+        the same, so other memories neither gain nor lose. NaN: no vector."""
         if np.isnan(cosines).all():
             return cosines
         mean = np.nanmean(cosines)
@@ -106,6 +108,6 @@ class Conversations:
 
 
 def _follows(sessions: Ints, times_ms: Ints, step: int) -> NDArray[np.bool_]:
-    """Tell of each two memories so many steps apart whether they are turns of one conversation."""
+    """Return, for each two memories `step` apart, whether they are turns of one conversation."""
     is_same = (sessions[step:] == sessions[:-step]) & (sessions[step:] != 0)
     return np.asarray(is_same & (np.abs(times_ms[step:] - times_ms[:-step]) <= _SESSION_MS))

@@ -1,7 +1,8 @@
-"""When: time expressions in queries ("last May", "in 2023"), and days in texts of memories ("8 May 2023", "gestern").
+"""Read time expressions in queries ("last May", "in 2023"), and days in texts of memories ("8 May 2023", "gestern").
 
-dateparser reads an expression; its tables of each language say which words may begin or belong to one, because its own
-search takes words like "do" and "we" for dates. It is imported at the first use, in a thread (docs/adr/0035).
+dateparser reads the expressions. This module finds them itself, with the language tables of dateparser, because
+dateparser's own search takes words like "do" and "we" for dates. It is imported at the first use, in a thread
+(docs/adr/0035).
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ from gnod.analysis.stemming import SNOWBALL
 if TYPE_CHECKING:
     from dateparser.date import DateDataParser
 
-# In "two weeks before the move", nobody knows the day of the event here. The words of the event find it.
+# Expressions with these words are not read: in "two weeks before the move", the day of the move is unknown. The words
+# of the event find the memory.
 _RELATIONS = {"before", "after", "until", "avant", "après", "antes", "después", "prima", "dopo", "voor", "nach"}
 _RELATIONS |= {"до", "после", "före", "efter"}
 
 
-# Keep at most this many days of a text. The second value means none.
+# The maximum number of days kept for a text, and the value for no day.
 MAX_DAYS = 3
 NO_DAY = -(2**31)
 _EPOCH = date(1970, 1, 1)
-# Keep at most this many parsers. Each one is for one day.
+# The maximum number of cached parsers. A parser is valid for one day.
 _PARSERS = 8
 
 _UNSPACED = {
@@ -43,12 +45,12 @@ _MONTHS = (
 )  # fmt: skip
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _UNITS = ("year", "month", "week", "day")
-# What the tables of dateparser call relative days, such as "1 week ago", and how they write a number before a word.
+# Finds relative days in the notation of dateparser's tables, such as "1 week ago", where `\S+` is the number.
 _OTHER_DAY = re.compile(
     r"(?!0)\S+ (?:year|month|week|day) ago|in \S+ (?:year|month|week|day)|(?:last|next|this) \w+day"
 )
 _COUNT = r"(\d++[.,]?\d*+) "
-# Abbreviations of months and days of this length or less may be ordinary words: "do", "so", "mar".
+# Abbreviations of months and days of up to this length may be ordinary words: "do", "so", "mar".
 _MAX_ABBREVIATION = 3
 # An expression has at most this many words.
 _MAX_WORDS = 5
@@ -65,7 +67,7 @@ _DAY = re.compile(
     r"(?: (?P<late>\d{1,2})(?:st|nd|rd|th)?)?,?(?: de)? (?P<year>(?:19|20)\d\d)\b(?!-\d\d\b)"
     r"|(?P<cjk>(?:19|20)\d\d)年(?:(?P<cjk_month>\d{1,2})月(?:(?P<cjk_day>\d{1,2})日)?)?"
 )
-# Words that say when something happens, relative to the day on which they are said: those that the tables lack.
+# Relative time expressions that dateparser's tables lack.
 _RELATIVE = (
     r"tonight|weekend|anoche|(?:last|next|this|past) (?:\w+ )?"
     r"(?:night|week|month|year|morning|spring|summer|autumn|fall|winter|(?:mon|tues|wednes|thurs|fri|satur|sun)day)"
@@ -80,7 +82,7 @@ Prefers = Literal["past", "future"]
 
 
 class Period(NamedTuple):
-    """`start` and `end`: the first and the last day, as days since 1970. `text`: the words of the query."""
+    """`start` and `end`: the first and the last day, in days since 1970. `text`: the words of the query."""
 
     start: int
     end: int
@@ -88,7 +90,7 @@ class Period(NamedTuple):
 
 
 def relative_words(text: str, language: str) -> list[str]:
-    """Return the words of a text that say when something happens, relative to the day on which it was said.
+    """Return the time expressions in a text that are relative to the day on which it was said.
 
     >>> relative_words("I saw her last Tuesday, not yesterday.", "en")
     ['last tuesday', 'yesterday']
@@ -97,19 +99,19 @@ def relative_words(text: str, language: str) -> list[str]:
 
 
 def days_meant(words: Sequence[str], language: str, day: int) -> list[int]:
-    """Return the days that relative words mean that were said on a day, of weeks, months and years the middle, as days
-    since 1970, in their order. The first call imports dateparser: call it in a thread.
+    """Return the days that relative words mean if they were said on `day`; for weeks, months and years, the middle. In
+    days since 1970, in the order of the words. The first call imports dateparser, so call it in a thread.
 
     >>> days_meant(["last tuesday", "yesterday"], "en", 100)  # a Saturday
     [96, 99]
     """
     said = datetime.combine(_EPOCH + timedelta(day), time())
-    found = (_as_of(each, (language,), said, "past") for each in words)
+    found = (_as_of(word, (language,), said, "past") for word in words)
     return [(period.start + period.end) // 2 for period in found if period]
 
 
 def days_in(text: str) -> list[int]:
-    """Return the days in a text, of months and years the middle, as days since 1970, in their order.
+    """Return the days in a text, in days since 1970, in their order; for months and years, the middle.
 
     >>> [str(_EPOCH + timedelta(day)) for day in days_in("On 8 May, 2023 and since March 2021")]
     ['2023-05-08', '2021-03-15']
@@ -134,8 +136,9 @@ def days_in(text: str) -> list[int]:
 def periods(
     query: str, languages: Sequence[str], now: datetime, latest: datetime | None = None, prefers: Prefers = "past"
 ) -> list[Period]:
-    """Return the periods that a query names, as of `now`; those without a year that lie after `latest`, the time of the
-    latest memory, as of that. `prefers`: which May "May" is. The first call imports dateparser: call it in a thread."""
+    """Return the periods that a query names, relative to `now`. A period without a year that is after `latest`, the
+    time of the latest memory, is read relative to `latest`. `prefers`: which May "May" is. The first call imports
+    dateparser, so call it in a thread."""
     languages = [code for code in dict.fromkeys(("en", *languages, *_unspaced(query))) if _table(code)]
     words = list(_WORD.finditer(query))
     found: list[Period] = []
@@ -157,7 +160,7 @@ def periods(
 
 
 def _may_name(words: Sequence[str], languages: Sequence[str]) -> bool:
-    """Tell whether words may be an expression: one of them is a year, a date, or in the tables of a language."""
+    """Return whether words may be an expression: one of them is a year, a date, or in the tables of a language."""
     if any(_YEAR.fullmatch(word) or _NUMERIC.fullmatch(word) for word in words):
         return True
     if len(words) > 1:
@@ -189,7 +192,8 @@ def _as_of(text: str, languages: Sequence[str], now: datetime, prefers: Prefers)
 
 
 def _without_last(text: str) -> str:
-    """Drop "last" and the like before the name of a month or day, which mean the latest one in any case."""
+    """Drop "last" and similar words before the name of a month or day, because the name alone already means the latest
+    one."""
     return re.sub(
         r"^(?:last|past|this|letzte[nrsm]?|vorige[nrsm]?|vergangene[nrsm]?|diese[nrsm]?)\s+", "", text, flags=re.I
     )
@@ -229,7 +233,7 @@ def _day(numbers: Sequence[int]) -> int | None:
 
 @cache
 def month_numbers() -> Mapping[str, int]:
-    """Return the numbers of the months by their names, in lower case, in all languages with a stemmer."""
+    """Return the number of each month by its name in lower case, in all languages that have a stemmer."""
     numbers: dict[str, int] = {}
     for code in SNOWBALL:
         for number, month in enumerate(_MONTHS, 1):
@@ -250,7 +254,7 @@ def _names(code: str) -> frozenset[str]:
 
 @cache
 def _anchors(code: str) -> frozenset[str]:
-    """Return the words of a language of which an expression of several words must contain one."""
+    """Return words of a language. An expression of several words must contain at least one of them."""
     table = _table(code)
     names = [str(name).lower() for key in (*_MONTHS, *_UNITS) for name in table.get(key, ())]
     return _names(code) | {name for name in names if len(name) >= _MAX_ABBREVIATION}
@@ -258,7 +262,7 @@ def _anchors(code: str) -> frozenset[str]:
 
 @cache
 def _relative(code: str) -> re.Pattern[str]:
-    """Return what finds the relative words of a language in lower case: "yesterday", "two weeks ago"."""
+    """Return a pattern that finds the relative words of a language in lower case: "yesterday", "two weeks ago"."""
     names = [re.escape(name) for name in _of_other_days(_table(code).get("relative-type", {}))]
     forms = _of_other_days(_table(code).get("relative-type-regex", {}))
     if code in _UNSPACED:
@@ -268,7 +272,7 @@ def _relative(code: str) -> re.Pattern[str]:
 
 
 def _of_other_days(table: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return the texts for another day, week, month or year, the longest first."""
+    """Return the texts for a day, week, month or year other than the present one, the longest first."""
     kinds = [kind for kind in table if _OTHER_DAY.fullmatch(kind)]
     return sorted((str(text) for kind in kinds for text in table[kind]), key=len, reverse=True)
 
