@@ -424,7 +424,7 @@ def test_no_line_is_lost_where_a_part_ends_inside_a_message(monkeypatch: pytest.
     told = "\n".join(f"line{number}" for number in range(50))
     texts = unpacked(f"[04/03/2026, 10:22] Mara: {told}\n[04/03/2026, 10:22] Mara: end\n".encode(), "chat.txt").texts
     assert len(texts) > 3
-    assert re.findall(r"line\d+", "\n".join(texts.values())) == message.split("\n")
+    assert re.findall(r"line\d+", "\n".join(texts.values())) == told.split("\n")
     assert all("## Mara, 2026-03-04 10:22" in text for text in texts.values())
 
 
