@@ -81,7 +81,7 @@ class DocumentListParams(Params, frozen=True):
 
 
 class DocumentCaptureParams(Params, frozen=True):
-    """Passes a note to write.
+    """Contains the note to write.
 
     - `text`: Markdown. The file is named after the title in its first line.
     - `collection`: the collection to write to. The default is `capture` in index.yml.

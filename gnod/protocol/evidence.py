@@ -14,7 +14,7 @@ BudgetSeconds = Annotated[float, Meta(ge=0.0, le=120.0)]
 
 
 class EvidenceParams(QuestionParams, frozen=True, kw_only=True):
-    """Passes the question and sets the limits of the packet.
+    """Contains the question and the limits of the packet.
 
     - `limit`: the number of documents that are searched for passages.
     - `tokens`: the maximum total length of the passages.
@@ -126,7 +126,7 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
 
 
 class AskVerifyParams(FilterParams, frozen=True, kw_only=True):
-    """Passes a text, whose claims are compared with the documents.
+    """Contains the text to check. Its claims are compared with the documents.
 
     - `text`: its sentences, list items and table rows are claims, at most 100; headings, questions and code are not.
       At most 100 of its citations (`gno://notes/plan.md:12-14@9f3b2c1d4e5f`) are also checked.

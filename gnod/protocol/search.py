@@ -55,7 +55,7 @@ class FilterParams(DocumentFilters, frozen=True, kw_only=True):
 
 
 class SearchParams(FilterParams, frozen=True):
-    """Passes the query, and sets how to present its results.
+    """Contains the query and options for its results.
 
     - `passages`: the maximum number of passages of each document. Further passages must match nearly as well as the
       best one.
@@ -147,7 +147,7 @@ class QuestionParams(FilterParams, frozen=True):
 
 
 class AskParams(QuestionParams, frozen=True, kw_only=True):
-    """Passes the question, and sets how to answer it.
+    """Contains the question and options for the answer.
 
     - `limit`: the number of documents to take passages from.
     - `max_tokens`: the maximum length of the answer.
