@@ -136,7 +136,7 @@ class Transport:
         try:
             uid = peer_uid(writer.get_extra_info("socket"))
         except OSError:
-            return Refused("cannot tell which user is connecting")
+            return Refused("cannot determine which user is connecting")
         if uid != self._allowed_uid:
             return Refused("this socket serves another user", {"uid": uid})
         return None
