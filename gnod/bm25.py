@@ -1,6 +1,6 @@
-"""BM25: what a term of a query adds to the score of a text that has it (Robertson & Zaragoza 2009). Pure.
+"""BM25: compute the contribution of a query term to the score of a text (Robertson & Zaragoza 2009). Pure.
 
-Everything that ranks by words uses this module: documents, their windows and definitions, memories, shared collections.
+All rankings by words use this module: documents, their windows and definitions, memories, shared collections.
 """
 
 from __future__ import annotations
@@ -11,16 +11,16 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-# The values of SQLite's FTS5, which computes a part of the scores (fts5_aux.c).
+# The values of SQLite's FTS5 (fts5_aux.c), which computes some of the scores.
 K1, B = 1.2, 0.75
 
 # The weights of a document's path, title and body. docs/adr/0004-lexical-ranking.md has the figures for a title weight
 # of 3 instead of 4.
 COLUMN_WEIGHTS = (1.5, 3.0, 1.0)
-# Those together with vector search, which has the title in every piece. docs/adr/0014-fusion.md has the figures.
+# The weights together with vector search, which has the title in every piece. docs/adr/0014-fusion.md has the figures.
 FUSED_COLUMN_WEIGHTS = (1.5, 2.0, 1.0)
 
-# A title that consists of words of the query adds this share of their weights.
+# A title that consists only of words of the query adds this share of their weights.
 # docs/adr/0004-lexical-ranking.md has the figures.
 COVERED_TITLE = 1.0
 
@@ -28,7 +28,7 @@ Number = TypeVar("Number", float, NDArray[np.float64])
 
 
 def idf(texts: int, frequency: int) -> float:
-    """Return the weight of a term that `frequency` of the texts have; never negative.
+    """Return the weight of a term that `frequency` of the texts contain. It is never negative.
 
     >>> round(idf(1000, 10), 2), round(idf(1000, 1000), 4)
     (4.56, 0.0005)
@@ -37,9 +37,9 @@ def idf(texts: int, frequency: int) -> float:
 
 
 def saturated(frequency: Number, length: Number | float = 1.0, *, b: float = B) -> Number:
-    """Return what a term gives before its weight: from 0 to K1 + 1, the more often it occurs.
+    """Return the unweighted score of a term, from 0 to K1 + 1. It increases with the frequency of the term.
 
-    `length`: that of the text, as a share of the mean length. `b`: how much the length counts.
+    `length`: the length of the text as a share of the mean length. `b`: how much the length counts.
 
     >>> saturated(1.0), round(saturated(1.0, 4.0), 2), round(saturated(1000.0), 2)
     (1.0, 0.45, 2.2)
@@ -48,15 +48,15 @@ def saturated(frequency: Number, length: Number | float = 1.0, *, b: float = B) 
 
 
 def damping(length: Number | float, *, b: float = B) -> Number | float:
-    """Return what `damped` needs of a text's length."""
+    """Return the factor for the length of a text, as `damped` takes it."""
     return K1 * (1 - b + b * length)
 
 
 def damped(frequency: Number, damping: Number | float) -> Number:
-    """Do as `saturated`, with what `damping` returns for the length, which many terms share."""
+    """Like `saturated`, but with the result of `damping` for the length, which many terms share."""
     return frequency * (K1 + 1) / (frequency + damping)
 
 
 def greatest(weights: float) -> float:
-    """Return the score of a text that is full of terms with these weights together."""
+    """Return the upper limit of the score for terms whose weights have this sum."""
     return (K1 + 1) * weights

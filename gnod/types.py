@@ -1,4 +1,4 @@
-"""Small value types that every layer and the client share. They must not depend on storage or the wire types."""
+"""Small value types that all layers and the client share. They must not depend on storage or the wire types."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ COLLECTION_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}\Z")
 MAX_LINE = 2**62
 
 FusionMethod = Literal["convex", "rrf"]
-"""How the results of both retrievers become one ranking: by score, which is the default, or by rank."""
+"""The method that combines the results of both retrievers: by score, which is the default, or by rank."""
 FUSION_METHODS: tuple[FusionMethod, ...] = get_args(FusionMethod)
 
-# Characters that a shell, a terminal or a Markdown link would misread, or that are invisible: controls of the terminal
-# and of the direction of text, separators of lines, characters without width. Letters of any script stay readable.
+# Characters that a shell, a terminal or a Markdown link would misread, or that are invisible: terminal controls,
+# direction controls, line separators, characters without width. Letters of any script stay readable.
 _URI_UNSAFE = re.compile(
     r"[\x00-\x20\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202f\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
     r"%#?\"<>\\^`{|}]"
@@ -28,7 +28,7 @@ _URI_UNSAFE = re.compile(
 
 
 def check_collection_name(name: str) -> None:
-    """Raise InvalidName, with a corrected proposal where there is one."""
+    """Raise InvalidName if the name is not valid, with a corrected name if possible."""
     if COLLECTION_NAME.match(name):
         return
     proposal = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")[:64]
@@ -41,7 +41,7 @@ def check_collection_name(name: str) -> None:
 
 
 def format_uri(collection: str, path: str) -> str:
-    """Return the `gno://` address of a document; `path` is relative to the collection, with slashes.
+    """Return the `gno://` address of a document. `path` is relative to the collection, with slashes.
 
     >>> format_uri("notes", "a b/ü.md")
     'gno://notes/a%20b/ü.md'
@@ -50,7 +50,7 @@ def format_uri(collection: str, path: str) -> str:
 
 
 def parse_uri(uri: str) -> tuple[str, str]:
-    """Return (collection, path) of a `gno://` address; the path may be empty. Raises InvalidReference.
+    """Return (collection, path) of a `gno://` address. The path may be empty. Raises InvalidReference.
 
     >>> parse_uri("gno://notes/a%20b/ü.md")
     ('notes', 'a b/ü.md')
@@ -63,12 +63,12 @@ def parse_uri(uri: str) -> tuple[str, str]:
     return collection, unquote(path)
 
 
-# Places where canonical text has fewer lines than its file: (line from which on, lines lost so far), ascending.
+# Places where canonical text has fewer lines than its file: (first line after the place, lines lost so far), ascending.
 LineMap = list[tuple[int, int]]
 
 
 def source_line(line_map: LineMap, line: int) -> int:
-    """Return the file's line of a line of its canonical text; both from 1.
+    """Return the line of the file for a line of its canonical text; both count from 1.
 
     >>> source_line([(3, 2)], 2), source_line([(3, 2)], 3)
     (2, 5)
@@ -77,17 +77,17 @@ def source_line(line_map: LineMap, line: int) -> int:
     return line + (line_map[at][1] if at >= 0 else 0)
 
 
-# At the end of a converter's name: it translates a markup line by line, so that the file itself can be shown as well.
+# The suffix of converters that translate a markup line by line, so that the file itself can also be shown.
 KEEPS_LINES = "+lines"
 
 
 def is_translated(converter: str) -> bool:
-    """Tell whether a document is the translation of a markup whose lines it keeps."""
+    """Return whether a converter translates a markup and keeps its lines."""
     return converter.endswith(KEEPS_LINES)
 
 
 def is_markdown(converter: str) -> bool:
-    """Tell whether a converter makes Markdown; others leave a text as it is.
+    """Return whether a converter makes Markdown; others leave the text unchanged.
 
     >>> is_markdown("markdown/1"), is_markdown("docx/1"), is_markdown("code/2")
     (True, True, False)
@@ -96,7 +96,7 @@ def is_markdown(converter: str) -> bool:
 
 
 def has_own_lines(converter: str) -> bool:
-    """Tell whether the lines of a converter's text are lines of the file.
+    """Return whether the lines of the converted text are lines of the file.
 
     >>> has_own_lines("markdown/1"), has_own_lines("org/1+lines"), has_own_lines("pdf/3")
     (True, True, False)
@@ -105,7 +105,7 @@ def has_own_lines(converter: str) -> bool:
 
 
 def canonical_line(line_map: LineMap, line: int) -> int:
-    """Return the line of the canonical text for a line of the file; of a lost one, the next.
+    """Return the line of the canonical text for a line of the file. For a lost line, return the next line.
 
     >>> canonical_line([(3, 2)], 2), canonical_line([(3, 2)], 4), canonical_line([(3, 2)], 5)
     (2, 3, 3)
@@ -119,13 +119,13 @@ def canonical_line(line_map: LineMap, line: int) -> int:
 
 
 class UnavailableModel(NamedTuple):
-    """Stands in for a model that cannot be used. `reason` names the command or the setting that helps."""
+    """Replaces a model that cannot be used. `reason` names the command or the setting that helps."""
 
     reason: str
 
 
 def estimated_tokens(text: str) -> int:
-    """Return an upper estimate of the tokens of `text`."""
+    """Return an upper estimate of the number of tokens in `text`."""
     plain = len(text.encode("ascii", "ignore"))
     latin = sum(1 for character in text if "\x7f" < character < "\u0250") if plain < len(text) else 0
     return int(plain / 3 + latin + (len(text) - plain - latin) * 1.5) + 1
