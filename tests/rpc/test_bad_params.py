@@ -1,4 +1,4 @@
-"""What a handler never gets to see, and what a client gets to read instead."""
+"""Bad parameters never reach a handler, and the client gets an error that explains them."""
 
 from __future__ import annotations
 

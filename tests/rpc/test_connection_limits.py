@@ -1,4 +1,4 @@
-"""Nothing that a client does makes the daemon's memory grow without end, or stops it from serving others."""
+"""No client can make the daemon's memory grow without limit, or stop the daemon from serving others."""
 
 from __future__ import annotations
 
@@ -115,11 +115,11 @@ async def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> N
         async with await served.client(), await served.client():
             await until(lambda: served.stats.connections == 4)
             (answer,) = await served.exchange(b"")
-            assert answer["error"]["code"] == BUSY, "reserved places are few"
+            assert answer["error"]["code"] == BUSY, "the number of reserved connections is limited"
         await served.connections_left(2)
         served.transport._limits = limits._replace(reserved_s=0.01)
         async with await served.client() as idle:
-            assert await idle.receive_all() == [], "and nobody keeps one"
+            assert await idle.receive_all() == [], "a reserved connection is closed after its time"
         served.transport._limits = limits
         (answer,) = await served.exchange(encode_call("daemon.status", request_id=1))
         assert "result" in answer
@@ -167,7 +167,7 @@ async def test_an_answer_that_no_client_could_read_becomes_an_error() -> None:
 
 
 async def dropped(served: Served, client: Client) -> None:
-    """Wait until the daemon gives up on a client that has read nothing so far."""
+    """Wait until the daemon drops a client that has read nothing so far."""
     await served.connections_left(0)
     with contextlib.suppress(ConnectionError):
         assert await client.receive_all() == []
@@ -195,7 +195,7 @@ async def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_fr
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         with pytest.raises(ConnectionError):
             await send_for_ever(client, b"{\n" * 10_000)
-        assert served.stats.requests < 5_000, "what fits between two full buffers"
+        assert served.stats.requests < 5_000, "only as much as fits into two buffers"
         await still_serves(served)
 
 
@@ -226,4 +226,4 @@ async def test_what_all_clients_have_half_sent_is_bounded_together() -> None:
         await served.connections_left(4)
         (answer,) = await clients[-1].receive_all()
         assert answer["error"]["code"] == BUSY
-        await still_serves(served)  # a little there is always room for
+        await still_serves(served)  # small messages are always allowed

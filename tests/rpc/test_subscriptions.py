@@ -1,4 +1,4 @@
-"""`index.subscribe` over a real socket, with the real index behind it."""
+"""`index.subscribe` over a real socket, with a real index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMIT_EXCEEDED, COLLECTION_NOT_FOUND, SUBSCRIPTION_NOT_FOUND, INVALID_PARAMS = 3
 
 
 class Daemon:
-    """The services and a transport for them, in a folder of notes."""
+    """The services and their transport, in a folder of notes."""
 
     def __init__(self, folder: Path, served: composition.ComposedServices, transport: Transport, stats: Stats) -> None:
         self.notes = folder / "notes"
@@ -46,8 +46,8 @@ class Daemon:
         await self.services.freshness.refresh(["notes", "work"])
 
     def put(self, *paths: str, text: str = "# Note\n") -> None:
-        """Index documents, and say so, as a sync would. They have no files: where the folder is gone, a walk after a
-        standstill of the machine keeps them."""
+        """Index documents and report the change, as a sync would. They have no files. The folder is missing, so a walk
+        after the machine was suspended keeps them."""
         if self.notes.exists():
             self.notes.rmdir()
 
@@ -91,7 +91,7 @@ async def receive(client: Client) -> Any:
 
 
 async def call(client: Client, method: str, **params: object) -> Any:
-    """Return the answer; what is told meanwhile is put aside and lost."""
+    """Return the answer. Notifications that arrive meanwhile are discarded."""
     client.call(method, params, request_id="asked")
     while True:
         message = await receive(client)
@@ -115,7 +115,7 @@ async def next_changes(client: Client) -> Any:
 
 
 async def silence(client: Client, seconds: float = 0.7) -> None:
-    """Expect that no path is told for a while."""
+    """Expect that no notification names a path for a while."""
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(seconds):
             await next_changes(client)
@@ -174,7 +174,7 @@ async def test_pages_are_in_order_and_resuming_leaves_no_gap(short_tmp: Path) ->
             await silence(client)
         told: list[str] = []
         clock = 0
-        for _ in range(3):  # each time it hangs up after one page
+        for _ in range(3):  # it disconnects after each page
             async with await daemon.client() as client:
                 begun = await subscribe(client, since=clock)
                 assert begun["clock"] == clock
@@ -200,7 +200,7 @@ async def test_a_clock_below_the_floor_gets_everything(short_tmp: Path) -> None:
             begun = await subscribe(other, since=seen)
             assert (begun["reset"], begun["clock"]) == (True, 0)
             assert paths(await next_changes(other)) == ["c.md"]
-            assert (await subscribe(other, since=2**53))["reset"], "a clock of the future is not ours"
+            assert (await subscribe(other, since=2**53))["reset"], "a clock in the future is not from this index"
 
 
 async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path) -> None:
@@ -234,7 +234,7 @@ async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(sh
         waiting = unread(daemon)
         daemon.put("later.md")
         await asyncio.sleep(0.3)
-        assert unread(daemon) == waiting < 1_000_000, "of three megabytes"
+        assert unread(daemon) == waiting < 1_000_000, "of the three megabytes"
         client.writer.transport.resume_reading()  # type: ignore[attr-defined]
         told: list[str] = []
         clocks: list[int] = []
@@ -270,7 +270,7 @@ async def test_unsubscribing_and_the_limit_of_a_connection(short_tmp: Path) -> N
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client, await daemon.client() as other:
         number = (await subscribe(client))["subscription"]
         refused = await call(other, "index.unsubscribe", subscription=number)
-        assert refused["error"]["code"] == SUBSCRIPTION_NOT_FOUND, "it is another connection's"
+        assert refused["error"]["code"] == SUBSCRIPTION_NOT_FOUND, "the subscription belongs to another connection"
         ended = await call(client, "index.unsubscribe", subscription=number)
         assert ended["result"] == {"subscription": number}
         daemon.put("a.md")
@@ -292,7 +292,7 @@ async def test_the_end_of_the_connection_ends_it(short_tmp: Path) -> None:
             assert senders() == 1
         await until(lambda: not daemon.stats.connections)
         assert senders() == 0
-        daemon.put("a.md")  # nobody is there to be woken
+        daemon.put("a.md")  # there is no subscriber to wake
         await asyncio.sleep(0.1)
 
 
@@ -332,7 +332,7 @@ async def test_bad_parameters(short_tmp: Path) -> None:
 async def test_states_are_sent_at_intervals_and_only_when_they_change(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         begun = await subscribe(client)
-        for _ in range(40):  # for longer than an interval: the same state would be sent again
+        for _ in range(40):  # longer than an interval, in which the same state could be sent again
             daemon.services.subscriptions.wake()
             await asyncio.sleep(0.02)
         daemon.notes.rename(daemon.notes.with_name("elsewhere"))
@@ -362,7 +362,7 @@ async def test_a_collection_that_is_removed(short_tmp: Path) -> None:
 
 
 async def test_a_collection_without_documents_is_told(short_tmp: Path) -> None:
-    """It changes no path, and its sync may take too little time to be told."""
+    """It changes no path, and its sync may be too short for a notification."""
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         (short_tmp / "empty").mkdir()
         await subscribe(client)
