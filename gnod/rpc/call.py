@@ -21,7 +21,8 @@ T_co = TypeVar("T_co", covariant=True)
 OnProgress = Callable[[str, int, int | None], None]
 
 PROGRESS_INTERVAL_S = 0.05
-# The maximum length of the text that waits for a slow client. If more waits, streaming ends; the reply has the whole text.
+# The maximum length of the waiting text of a slow client. If it is exceeded, streaming ends; the reply has the whole
+# text.
 MAX_WAITING_CHARACTERS = 64 * 1024
 
 

@@ -1,4 +1,4 @@
-"""What a service manager is told: a small imitation of the socket on which systemd listens."""
+"""The notifications to a service manager. A small imitation of systemd's socket receives them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Manager:
         return dict(line.split("=", 1) for line in lines)
 
     def waiting(self) -> int:
-        """Take what is there and return how many messages it was."""
+        """Read all waiting messages and return their number."""
         self._socket.setblocking(False)
         count = 0
         try:
@@ -122,7 +122,7 @@ async def test_signs_of_life_come_twice_in_the_time_allowed(manager: Manager) ->
         return [after - before for before, after in pairwise(pulses)]
 
     feeding = asyncio.create_task(feed_watchdog(Notifier(manager.address, 0.4), heartbeat))
-    await until(lambda: min(pauses(), default=1) < 0.4)  # a busy machine may take its time, but not always
+    await until(lambda: min(pauses(), default=1) < 0.4)  # a busy machine may be slow, but not every time
     feeding.cancel()
     assert min(pauses()) > 0.19
     assert manager.waiting() == len(pulses)

@@ -1,7 +1,7 @@
 """Damage a write-ahead log as a power cut would.
 
-With `synchronous = NORMAL`, only the frames that a checkpoint has begun to copy are known to be on the disk. Any later
-part may be missing.
+With `synchronous = NORMAL`, only the frames that a checkpoint has started to copy are known to be on the disk. Any
+later part may be missing.
 """
 
 from __future__ import annotations
