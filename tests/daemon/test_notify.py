@@ -58,14 +58,14 @@ def test_each_state_of_the_daemon_is_notified(manager: Manager) -> None:
     assert manager.hears() == {"READY": "1", "STATUS": "serving index 'default'"}
     before = time.monotonic_ns() // 1000
     notifier.reloading("reading the config")
-    told = manager.hears()
-    assert told["RELOADING"] == "1"
-    assert before <= int(told["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
+    reported = manager.hears()
+    assert reported["RELOADING"] == "1"
+    assert before <= int(reported["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
     notifier.alive()
     assert manager.hears() == {"WATCHDOG": "1"}
     notifier.stopping()
-    told = manager.hears()
-    assert (told["STOPPING"], told["WATCHDOG"]) == ("1", "1")
+    reported = manager.hears()
+    assert (reported["STOPPING"], reported["WATCHDOG"]) == ("1", "1")
 
 
 def test_no_message_becomes_two_settings(manager: Manager) -> None:

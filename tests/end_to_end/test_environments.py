@@ -65,9 +65,9 @@ class User:
 
     def pid(self, environment: Mapping[str, str]) -> int:
         """Return the process id of the daemon that answers in this environment, without starting one."""
-        told = self.run(environment, "daemon", "status", "--json")
-        assert told.returncode == 0, told.stderr
-        return int(json.loads(told.stdout)["pid"])
+        result = self.run(environment, "daemon", "status", "--json")
+        assert result.returncode == 0, result.stderr
+        return int(json.loads(result.stdout)["pid"])
 
     def socket(self, environment: Mapping[str, str]) -> Path:
         return Path(self.run(environment, "socket").stdout.strip())
@@ -77,8 +77,8 @@ class User:
 
     def ssh(self) -> dict[str, str]:
         """Return the variables of `ssh host command`: those of a session, without its runtime folder."""
-        told = {"SSH_CLIENT": "127.0.0.1 50000 22", "SSH_CONNECTION": "127.0.0.1 50000 127.0.0.1 22"}
-        return self.cron() | told | {"USER": getpass.getuser(), "LANG": "C.UTF-8"}
+        variables = {"SSH_CLIENT": "127.0.0.1 50000 22", "SSH_CONNECTION": "127.0.0.1 50000 127.0.0.1 22"}
+        return self.cron() | variables | {"USER": getpass.getuser(), "LANG": "C.UTF-8"}
 
     def desktop(self) -> dict[str, str]:
         runtime = self.folder / "runtime"
@@ -130,8 +130,8 @@ def test_all_environments_of_a_user_meet_the_daemon_that_cron_has_started(user: 
 
 @pytest.mark.stress
 def test_a_runtime_folder_that_all_can_write_is_reported(user: User) -> None:
-    told = user.run(user.workaround(), "doctor")
-    assert "! runtime folder: /tmp can be written by others" in told.stdout
+    result = user.run(user.workaround(), "doctor")
+    assert "! runtime folder: /tmp can be written by others" in result.stdout
     assert not user.socket(user.workaround()).is_relative_to("/tmp/gno")
 
 
@@ -207,9 +207,9 @@ def test_an_environment_without_any_variable(user: User) -> None:
         env -i $GNOCTL socket
         HOME={home} $GNOCTL daemon stop
     """
-    told = in_overlay(user, script, *(() if os.getuid() == 0 else ("--map-root-user",)))
-    assert f"/{user.index}.sock\n" in told
-    assert "stopped gnod (pid " in told
+    output = in_overlay(user, script, *(() if os.getuid() == 0 else ("--map-root-user",)))
+    assert f"/{user.index}.sock\n" in output
+    assert "stopped gnod (pid " in output
 
 
 @pytest.mark.stress
@@ -224,6 +224,6 @@ def test_another_user_of_the_machine(user: User) -> None:
         useradd --create-home --base-dir "$SCRATCH" {user.index}
         su - {user.index} -c "$GNOCTL search zebra; $GNOCTL socket; $GNOCTL daemon stop"
     """
-    told = in_overlay(user, script)
-    assert f"scratch/{user.index}/.cache/gno/{user.index}.sock\n" in told
-    assert "stopped gnod (pid " in told
+    output = in_overlay(user, script)
+    assert f"scratch/{user.index}/.cache/gno/{user.index}.sock\n" in output
+    assert "stopped gnod (pid " in output

@@ -30,11 +30,11 @@ def test_gnoctl_follow(machine: Machine) -> None:
     machine.write(b_md="# Beta\n")
     machine.ok("index")
     with following(machine, "--since", clock, "--json") as process:
-        begun, changed = (json.loads(process.stdout.readline()) for _ in range(2))
-        assert begun["clock"] == int(clock)
-        told = {each["path"] for each in changed["indexed"]}
-        assert "b.md" in told
-        assert told <= {"a.md", "b.md"}, "a change that Ctrl-C interrupts may be repeated, but is never lost"
+        state, changed = (json.loads(process.stdout.readline()) for _ in range(2))
+        assert state["clock"] == int(clock)
+        reported = {each["path"] for each in changed["indexed"]}
+        assert "b.md" in reported
+        assert reported <= {"a.md", "b.md"}, "a change that Ctrl-C interrupts may be repeated, but is never lost"
 
 
 @contextmanager

@@ -94,8 +94,8 @@ def test_where_the_socket_cannot_be_made_again_the_lock_file_leads_to_another(se
 def test_a_client_that_computes_another_path_finds_the_daemon_that_runs(served: Machine) -> None:
     pid = served.pid()
     usual, other = str(served.socket), str(served.folder / "other.sock")
-    told = served.run("daemon", "status", "--json", GNO_SOCKET=other)
-    assert json.loads(told.stdout)["pid"] == pid
+    result = served.run("daemon", "status", "--json", GNO_SOCKET=other)
+    assert json.loads(result.stdout)["pid"] == pid
     assert served.run("search", "zebra", GNO_SOCKET=other).returncode == 1
     assert f"gnod is already running (pid {pid})" in served.run("daemon", "start", GNO_SOCKET=other).stdout
     assert served.run("socket", GNO_SOCKET=other).stdout.strip() == usual
@@ -208,9 +208,9 @@ def test_nobody_starts_a_second_daemon_where_the_first_listens_nowhere(machine: 
 
 def test_a_daemon_that_still_starts_is_not_called_lost(machine: Machine) -> None:
     with holding(machine, socket="") as holder:
-        told = machine.run("daemon", "status")
-        assert told.returncode == 2
-        assert f"gnod (pid {holder.pid}) is starting and does not answer yet" in told.stderr
+        result = machine.run("daemon", "status")
+        assert result.returncode == 2
+        assert f"gnod (pid {holder.pid}) is starting and does not answer yet" in result.stderr
 
 
 @pytest.mark.stress
@@ -238,10 +238,10 @@ def test_why_a_start_failed_is_told_until_one_succeeds(served: Machine) -> None:
     failed = served.run("daemon", "start")
     assert failed.returncode == 2
     for words in (("daemon", "status"), ("status", "--no-start")):
-        told = served.run(*words)
-        assert told.returncode == 3
-        assert "its last start failed" in told.stderr
-        assert "index.yml" in told.stderr
+        result = served.run(*words)
+        assert result.returncode == 3
+        assert "its last start failed" in result.stderr
+        assert "index.yml" in result.stderr
     served.config.unlink()
     served.ok("daemon", "start")
     served.ok("daemon", "stop")

@@ -327,10 +327,10 @@ async def test_the_tools_that_use_models(machine: Machine, minilm_onnx: Path, sm
     )
     machine.ok("index")
     machine.ok("embed")
-    told: list[tuple[float, str]] = []
+    reported: list[tuple[float, str]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, message or ""))
+        reported.append((progress, message or ""))
 
     async with agent(machine, "--all") as client:
         near = await client.call_tool("links", {"what": "similar", "ref": "notes/cat.md"})
@@ -341,9 +341,9 @@ async def test_the_tools_that_use_models(machine: Machine, minilm_onnx: Path, sm
         answer = await client.call_tool("ask", question, progress_callback=on_progress)
         assert not answer.is_error
         assert "[1] gno://notes/cat.md:3 " in said(answer)
-        numbers = [number for number, _ in told]
+        numbers = [number for number, _ in reported]
         assert numbers == sorted(set(numbers))
-        assert any("reading" in message or "searching" in message for _, message in told)
+        assert any("reading" in message or "searching" in message for _, message in reported)
 
 
 def test_it_ignores_what_is_no_message_stays_small_and_ends_with_its_input(busy: Machine) -> None:

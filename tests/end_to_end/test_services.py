@@ -276,9 +276,9 @@ def test_the_daemon_as_a_service_of_systemd(machine: Machine, session: Session) 
 def test_a_service_that_cannot_start_says_why(machine: Machine, session: Session) -> None:
     machine.config.parent.mkdir()
     machine.config.write_text("collections: nonsense\n")
-    told = session.run(f"{sys.executable} -m gnoctl service install || true")
-    assert told.startswith("gnoctl: gnod could not start: ")
-    assert "index.yml" in told
+    output = session.run(f"{sys.executable} -m gnoctl service install || true")
+    assert output.startswith("gnoctl: gnod could not start: ")
+    assert "index.yml" in output
     machine.config.write_text("collections: []\n")
     session.gnoctl("daemon start")
     assert session.json("service status")["running"] is True

@@ -119,9 +119,9 @@ def test_gnoctl_tells_of_another_version_once_and_restarts_it_when_idle(machine:
         client.call("daemon.restart", NoParams(), DaemonRestartResult)
     assert machine.call("daemon.status")["version"] == "1.0.0"
     installed.install("1.1.0")
-    told = machine.run("search", "common", "--json")
-    assert "gnod is version 1.0.0, gnoctl is 1.1.0" in told.stderr
-    assert json.loads(told.stdout)["total"] == 30
+    first = machine.run("search", "common", "--json")
+    assert "gnod is version 1.0.0, gnoctl is 1.1.0" in first.stderr
+    assert json.loads(first.stdout)["total"] == 30
     for command in (["search", "common"], ["search", "nothing like it"], ["status"]):
         assert "version" not in machine.run(*command).stderr, command
     machine.hang_up()

@@ -45,9 +45,9 @@ async def test_requests_before_a_framing_fault_are_answered() -> None:
 
 
 async def test_half_a_message_times_out() -> None:
-    for begun in (b'{"jsonrpc"', b"Content-Length: 10\r\n\r\n", b"C"):
+    for beginning in (b'{"jsonrpc"', b"Content-Length: 10\r\n\r\n", b"C"):
         async with serving(ConnectionLimits(message_timeout_s=0.03)) as served, await served.client() as client:
-            client.send(begun)
+            client.send(beginning)
             (answer,) = await client.receive_all()
             assert answer["error"]["code"] == TIMED_OUT
 
@@ -139,9 +139,9 @@ async def test_a_connection_that_got_the_place_of_an_idle_one_is_an_ordinary_one
 async def test_the_one_that_has_idled_longest_makes_room() -> None:
     limits = ConnectionLimits(connections=4, reserved=0, idle_s=60)
     async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
-        told, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
-        told.call("follow")
-        await told.receive()
+        subscriber, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
+        subscriber.call("follow")
+        await subscriber.receive()
         waiting.call("wait")
         await served.methods.begun.acquire()
         spoken.call("echo")
@@ -156,8 +156,8 @@ async def test_the_one_that_has_idled_longest_makes_room() -> None:
         assert [answer["error"]["code"] for answer in await served.exchange(b"")] == [BUSY]
         served.methods.released.set()
         assert (await waiting.receive())["result"]["text"] == "released"
-        told.call("echo")
-        await told.receive()
+        subscriber.call("echo")
+        await subscriber.receive()
 
 
 async def test_an_answer_that_no_client_could_read_becomes_an_error() -> None:

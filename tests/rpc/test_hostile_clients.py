@@ -215,8 +215,8 @@ def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
                     if not _is_served(client):
                         break
                     held.append(client)
-                told = daemon.run("search", "deploy")
-                return (told.returncode, "256 connections are open" in told.stderr) == (2, True)
+                result = daemon.run("search", "deploy")
+                return (result.returncode, "256 connections are open" in result.stderr) == (2, True)
 
             wait_until(is_refused)
             wait_until(lambda: daemon.run("daemon", "status").returncode == 0)
@@ -239,13 +239,13 @@ def test_another_users_connection_is_refused(daemon: OverloadedMachine) -> None:
     command = ["nc", "-U", str(daemon.socket)]
     try:
         with served_meanwhile(daemon):
-            told = subprocess.run(
+            result = subprocess.run(
                 command, user=65534, group=65534, cwd="/", input=b"", capture_output=True, timeout=30, check=False
             )
     finally:
         daemon.socket.chmod(0o600)
         daemon.folder.chmod(0o700)
-    assert json.loads(told.stdout)["error"]["message"] == "this socket serves another user"
+    assert json.loads(result.stdout)["error"]["message"] == "this socket serves another user"
 
 
 STATES = {

@@ -69,12 +69,12 @@ async def test_states_are_sent_at_intervals_and_so_is_the_last() -> None:
         await wake_often(subscribing, 2.2 * EVERY_S)
         assert clock < 2.2 * EVERY_S / 0.05 + 3, "several wakes share one check"
         subscribing.wake()
-        checks, told = clock, 0
-        while told <= checks:  # the subscriber gets the last state without another wake
+        checks, reported = clock, 0
+        while reported <= checks:  # the subscriber gets the last state without another wake
             async with asyncio.timeout(30):
-                told = json.loads(await reader.readline())["params"]["clock"]
+                reported = json.loads(await reader.readline())["params"]["clock"]
         await asyncio.sleep(1.5 * EVERY_S)
-        assert clock == told, "an idle subscriber does not check"
+        assert clock == reported, "an idle subscriber does not check"
 
 
 async def test_changes_are_sent_at_once() -> None:

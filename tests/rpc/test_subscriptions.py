@@ -129,12 +129,12 @@ async def test_the_state_first_and_then_what_changes(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         (daemon.notes / "a.md").write_text("# Alpha\n")
         await daemon.sync()
-        begun = await subscribe(client)
-        assert not begun["reset"]
-        (notes, _work) = begun["state"]["collections"]
+        subscribed = await subscribe(client)
+        assert not subscribed["reset"]
+        (notes, _work) = subscribed["state"]["collections"]
         assert (notes["name"], notes["documents"], notes["failed"], notes["available"]) == ("notes", 1, 0, True)
-        assert begun["state"]["embedding"]["state"]
-        assert "pending" in begun["state"]["freshness"]
+        assert subscribed["state"]["embedding"]["state"]
+        assert "pending" in subscribed["state"]["freshness"]
 
         (daemon.notes / "b.md").write_text("# Beta\n")
         await daemon.sync()
@@ -142,8 +142,8 @@ async def test_the_state_first_and_then_what_changes(short_tmp: Path) -> None:
         (beta,) = changed["indexed"]
         named = {"uri": "gno://notes/b.md", "collection": "notes", "path": "b.md", "title": "Beta"}
         assert beta == {**named, "docid": beta["docid"]}
-        assert changed["subscription"] == begun["subscription"]
-        assert changed["clock"] > begun["clock"]
+        assert changed["subscription"] == subscribed["subscription"]
+        assert changed["clock"] > subscribed["clock"]
 
         (daemon.notes / "a.md").unlink()
         (daemon.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
@@ -164,24 +164,24 @@ async def test_pages_are_in_order_and_resuming_leaves_no_gap(short_tmp: Path) ->
         named = [f"{n:04}.md" for n in range(1200)]
         daemon.put(*named)
         async with await daemon.client() as client:
-            begun = await subscribe(client, since=0)
-            assert (begun["reset"], begun["clock"]) == (True, 0)
+            subscribed = await subscribe(client, since=0)
+            assert (subscribed["reset"], subscribed["clock"]) == (True, 0)
             pages = [await next_changes(client) for _ in range(3)]
             assert [path for page in pages for path in paths(page)] == named
             assert [(len(page["indexed"]), page["more"]) for page in pages] == [(500, True), (500, True), (200, False)]
             clocks = [page["clock"] for page in pages]
             assert clocks == sorted(set(clocks))
             await silence(client)
-        told: list[str] = []
+        reported: list[str] = []
         clock = 0
         for _ in range(3):  # it disconnects after each page
             async with await daemon.client() as client:
-                begun = await subscribe(client, since=clock)
-                assert begun["clock"] == clock
+                subscribed = await subscribe(client, since=clock)
+                assert subscribed["clock"] == clock
                 page = await next_changes(client)
-                told += paths(page)
+                reported += paths(page)
                 clock = page["clock"]
-        assert told == named
+        assert reported == named
         async with await daemon.client() as client:
             assert not (await subscribe(client, since=clock))["reset"]
             await silence(client)
@@ -197,8 +197,8 @@ async def test_a_clock_below_the_floor_gets_everything(short_tmp: Path) -> None:
         daemon.put("c.md")
         daemon.change(writing.purge)
         async with await daemon.client() as other:
-            begun = await subscribe(other, since=seen)
-            assert (begun["reset"], begun["clock"]) == (True, 0)
+            subscribed = await subscribe(other, since=seen)
+            assert (subscribed["reset"], subscribed["clock"]) == (True, 0)
             assert paths(await next_changes(other)) == ["c.md"]
             assert (await subscribe(other, since=2**53))["reset"], "a clock in the future is not from this index"
 
@@ -236,13 +236,13 @@ async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(sh
         await asyncio.sleep(0.3)
         assert unread(daemon) == waiting < 1_000_000, "of the three megabytes"
         client.writer.transport.resume_reading()  # type: ignore[attr-defined]
-        told: list[str] = []
+        reported: list[str] = []
         clocks: list[int] = []
-        while "later.md" not in told:
+        while "later.md" not in reported:
             changed = await next_changes(client)
-            told += paths(changed)
+            reported += paths(changed)
             clocks.append(changed["clock"])
-        assert told == [*named, "later.md"]
+        assert reported == [*named, "later.md"]
         assert clocks == sorted(set(clocks))
 
 
@@ -331,19 +331,19 @@ async def test_bad_parameters(short_tmp: Path) -> None:
 
 async def test_states_are_sent_at_intervals_and_only_when_they_change(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
-        begun = await subscribe(client)
+        subscribed = await subscribe(client)
         for _ in range(40):  # longer than an interval, in which the same state could be sent again
             daemon.services.subscriptions.wake()
             await asyncio.sleep(0.02)
         daemon.notes.rename(daemon.notes.with_name("elsewhere"))
         await daemon.sync()
-        freshness = begun["state"]["freshness"]
+        freshness = subscribed["state"]["freshness"]
         while freshness["unavailable"] != ["notes"]:
             changed = (await receive(client))["params"]
             assert (changed["indexed"], changed["removed"], changed["failed"]) == ([], [], [])
             freshness, before = changed["freshness"], freshness
             assert freshness != before
-        assert changed["clock"] >= begun["clock"]
+        assert changed["clock"] >= subscribed["clock"]
 
 
 async def test_a_collection_that_is_removed(short_tmp: Path) -> None:
@@ -354,8 +354,8 @@ async def test_a_collection_that_is_removed(short_tmp: Path) -> None:
         async with await daemon.client() as other:
             await call(other, "collection.rename", name="notes", new_name="diary")
             changed = await next_changes(client)
-            told = [(each["collection"], each["path"]) for each in changed["removed"] + changed["indexed"]]
-            assert told == [("notes", "a.md"), ("diary", "a.md")]
+            reported = [(each["collection"], each["path"]) for each in changed["removed"] + changed["indexed"]]
+            assert reported == [("notes", "a.md"), ("diary", "a.md")]
             await call(other, "collection.remove", name="diary")
             changed = await next_changes(client)
             assert [(each["collection"], each["path"]) for each in changed["removed"]] == [("diary", "a.md")]
