@@ -18,7 +18,7 @@ from gnod.peer import is_trusted, user
 
 _FOLDER = 0o700
 _FILE = 0o600
-_NOT_A_FILE = {errno.ELOOP, errno.ENXIO, errno.EISDIR}  # a link, a pipe that nobody reads or a socket, a folder
+_NOT_A_FILE = {errno.ELOOP, errno.ENXIO, errno.EISDIR}  # a link, a pipe without a reader or a socket, a folder
 _users_umask = -1  # the umask of this process
 
 

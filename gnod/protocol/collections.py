@@ -245,7 +245,7 @@ class ContextAddParams(Params, frozen=True, kw_only=True):
 
 
 class ContextRemoveParams(Params, frozen=True, kw_only=True):
-    """If `text` is null, all contexts of the scope are removed."""
+    """`text`: the context to remove; null for all contexts of the scope."""
 
     scope: str
     text: str | None = None

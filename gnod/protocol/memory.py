@@ -206,7 +206,7 @@ class MemoryStoreResult(Result, frozen=True, kw_only=True):
 class MemoryFound(Result, frozen=True, kw_only=True):
     """One result of a search.
 
-    - `text`: the beginning of the text, or all of it if `complete`.
+    - `text`: the beginning of the text; the whole text if `complete`.
     - `vector`: the cosine similarity to the query; null if the memory has no vector.
     - `rerank`: the final score in [0, 1], which orders the results. At least 0.30 is excellent, at least 0.20 is good,
       less is weak.

@@ -277,7 +277,7 @@ class RpcConnection:
             self._active_at = asyncio.get_running_loop().time()
 
     async def _apart(self, delivery: Coroutine[None, None, None]) -> None:
-        with contextlib.suppress(ConnectionError):  # `run` notices the error too
+        with contextlib.suppress(ConnectionError):  # `run` handles this error
             await delivery
 
     def _join(self, answers: list[bytes]) -> bytes:
@@ -288,7 +288,7 @@ class RpcConnection:
         return jsonrpc.encode_error(None, refusal)
 
     def _fit(self, answer: bytes, request: _Running | bytes | None) -> bytes:
-        """Return the answer, or an error in its place when the client has too much unread."""
+        """Return the answer; if the client has too much unread data, return an error instead."""
         unread = self._writer.transport.get_write_buffer_size()
         if len(answer) <= SMALL_BYTES or (unread <= self._limits.unread_bytes and not self._is_too_much(len(answer))):
             return answer
