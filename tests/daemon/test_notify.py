@@ -106,13 +106,13 @@ def test_the_variables_of_the_manager_are_removed_from_the_environment() -> None
         {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1", "SYSTEMD_EXEC_PID": "1"},
     ],
 )
-def test_what_is_meant_for_others_or_is_no_number_counts_for_nothing(environment: dict[str, str]) -> None:
+def test_variables_of_other_processes_or_without_a_number_are_ignored(environment: dict[str, str]) -> None:
     notifier = from_environment(environment)
     assert (notifier.watchdog_s, notifier.manager) == (None, None)
 
 
 @pytest.mark.slow
-async def test_signs_of_life_come_twice_in_the_time_allowed(manager: Manager) -> None:
+async def test_heartbeats_come_twice_per_interval(manager: Manager) -> None:
     pulses: list[float] = []
 
     async def heartbeat() -> None:
@@ -128,7 +128,7 @@ async def test_signs_of_life_come_twice_in_the_time_allowed(manager: Manager) ->
     assert manager.waiting() == len(pulses)
 
 
-async def test_a_pulse_that_hangs_gives_no_sign_of_life_until_it_comes(manager: Manager) -> None:
+async def test_a_hanging_heartbeat_stops_the_watchdog_until_it_returns(manager: Manager) -> None:
     free = asyncio.Event()
 
     async def heartbeat() -> None:

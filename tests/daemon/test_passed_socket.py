@@ -113,7 +113,7 @@ def test_earlier_connections_are_answered_and_the_socket_stays(short_tmp: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_lost_before_the_start", [True, False])
-def test_where_its_file_is_deleted_the_daemon_binds_a_socket_of_its_own(
+def test_if_the_socket_file_is_deleted_the_daemon_binds_its_own(
     is_lost_before_the_start: bool, short_tmp: Path
 ) -> None:
     path = places_in(short_tmp).socket

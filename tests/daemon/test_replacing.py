@@ -77,7 +77,7 @@ def test_without_a_program_the_old_one_goes_on() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs the environment of a process in /proc")
-def test_a_service_manager_hears_of_it_and_its_variables_stay() -> None:
+def test_a_service_manager_is_notified_and_its_variables_stay() -> None:
     with daemon(environment={"WATCHDOG_USEC": "60000000", "NOTIFY_SOCKET": "@nobody-listens"}) as served:
         replace(served)
         served.hears("ready")

@@ -92,7 +92,7 @@ def test_a_shorter_place_is_preferred_to_a_hash(home: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("value", ["", "home", "~"])
-def test_without_a_home_folder_the_user_is_told(value: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_folder_the_user_gets_a_message(value: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", value or "none")
     monkeypatch.chdir(home)
     with pytest.raises(Refused, match="there is no home folder"):

@@ -97,7 +97,7 @@ def test_an_answer_cites_its_source(answering: Machine) -> None:
     assert "\x1b" not in shown
 
 
-def test_without_relevant_sources_no_model_is_asked(answering: Machine) -> None:
+def test_without_relevant_sources_no_model_is_called(answering: Machine) -> None:
     for question in ("xqzzy blorf wumpt", 'flurb gribble 5" nox?'):
         answer = ask(answering, question, "--generate")
         check_shape(answer)

@@ -62,7 +62,7 @@ def refusal(machine: Machine, method: str, **params: object) -> str:
 
 
 @pytest.mark.stress
-def test_while_everything_goes_on(machine: Machine) -> None:
+def test_a_backup_during_a_sync(machine: Machine) -> None:
     machine.write(first_md="# Heron\n\nOne heron.\n")
     machine.ok("init", str(machine.notes), "--name", "notes")
     notes(machine, 250, "otter")
@@ -284,7 +284,7 @@ def test_a_hostile_file_is_refused_with_the_reason(name: str, victim: Machine) -
     file.unlink()
 
 
-def test_what_is_no_file_is_refused(victim: Machine) -> None:
+def test_paths_that_are_not_files_are_refused(victim: Machine) -> None:
     os.mkfifo(victim.folder / "pipe")
     for name, reason in {
         "pipe": "not a regular file",

@@ -195,7 +195,7 @@ def test_a_process_that_only_has_the_pid_is_left_alone(machine: Machine) -> None
         assert holder.poll() is None
 
 
-def test_nobody_starts_a_second_daemon_where_the_first_listens_nowhere(machine: Machine) -> None:
+def test_no_second_daemon_starts_while_the_first_does_not_listen(machine: Machine) -> None:
     with holding(machine) as holder:
         began = time.monotonic()
         done = machine.run("search", "zebra")
@@ -214,7 +214,7 @@ def test_a_daemon_that_still_starts_is_not_called_lost(machine: Machine) -> None
 
 
 @pytest.mark.stress
-def test_a_leak_of_connections_keeps_nobody_from_stopping_the_daemon(served: Machine) -> None:
+def test_a_leak_of_connections_does_not_prevent_a_stop(served: Machine) -> None:
     pid = served.pid()
     with contextlib.ExitStack() as stack:
         for _ in range(300):
@@ -231,7 +231,7 @@ def test_a_leak_of_connections_keeps_nobody_from_stopping_the_daemon(served: Mac
         assert not alive(pid)
 
 
-def test_why_a_start_failed_is_told_until_one_succeeds(served: Machine) -> None:
+def test_the_reason_for_a_failed_start_is_shown_until_one_succeeds(served: Machine) -> None:
     served.ok("daemon", "stop")
     served.config.parent.mkdir(exist_ok=True)
     served.config.write_text("daemon: [\n")

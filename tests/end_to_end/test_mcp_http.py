@@ -106,7 +106,7 @@ async def test_who_does_not_show_the_token_or_comes_from_a_page_is_refused(busy:
     assert token.read_text() == bridge.authorization.removeprefix("Bearer ")
 
 
-async def test_bodies_that_are_no_messages(bridge: Bridge) -> None:
+async def test_bodies_that_are_not_messages(bridge: Bridge) -> None:
     headers = {**ACCEPT, "authorization": bridge.authorization, "content-type": "application/json"}
     async with httpx2.AsyncClient() as client:
         for body in (b"", b"{", b"[" * 5000, b"\xff", b"null", b'{"jsonrpc":"2.0"}'):

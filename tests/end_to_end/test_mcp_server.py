@@ -346,7 +346,7 @@ async def test_the_tools_that_use_models(machine: Machine, minilm_onnx: Path, sm
         assert any("reading" in message or "searching" in message for _, message in reported)
 
 
-def test_it_ignores_what_is_no_message_stays_small_and_ends_with_its_input(busy: Machine) -> None:
+def test_it_ignores_invalid_messages_stays_small_and_ends_with_its_input(busy: Machine) -> None:
     # The variables that Codex and Claude Desktop pass on, and those that `gnoctl mcp install` adds to the command.
     kept = {name: value for name, value in busy.environment.items() if name in ("HOME", "PATH") or "GNO" in name}
     bridge = subprocess.Popen(

@@ -96,7 +96,7 @@ async def test_a_search_survives_the_daemons_end(indexed: Machine) -> None:
             assert indexed.pid() != pid
 
 
-async def test_a_daemon_that_is_stopped_holds_nobody_up(indexed: Machine) -> None:
+async def test_a_call_to_a_stopped_daemon_times_out(indexed: Machine) -> None:
     with Client.connect(timeout_s=0.5) as blocking:
         async with await AsyncClient.connect(timeout_s=0.5) as client:
             pid = indexed.pid()

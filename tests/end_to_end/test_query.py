@@ -104,7 +104,7 @@ def test_a_list_says_where_only_loosely_similar_documents_begin(mini: Machine, c
     assert re.search(r"No results for .*: \d documents are only loosely similar", nothing.stderr)
 
 
-def test_filters_hold_for_what_is_found_by_meaning_too(mini: Machine) -> None:
+def test_filters_also_apply_to_search_by_meaning(mini: Machine) -> None:
     query = "pets that rest"
     assert sorted(found(mini, query, "-c", "german")) == ["brot.md", "kran.md"]
     assert sorted(found(mini, query, "--tag", "animals")) == ["cat.md", "tiger.md"]

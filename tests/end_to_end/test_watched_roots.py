@@ -182,7 +182,7 @@ def test_another_folder_takes_the_roots_place_at_once(notes: Folder) -> None:
     notes.expect("tiger", "sub/d.md")
 
 
-def test_all_files_deleted_is_no_vanished_root(notes: Folder) -> None:
+def test_deleting_all_files_does_not_look_like_a_vanished_root(notes: Folder) -> None:
     for path in notes.path.iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     notes.expect_documents()

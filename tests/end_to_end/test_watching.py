@@ -224,7 +224,7 @@ def test_names(folder: Folder) -> None:
 
 
 @needs_any_name
-def test_a_name_that_is_no_text(folder: Folder) -> None:
+def test_a_file_name_that_is_not_utf8(folder: Folder) -> None:
     name = os.fsencode(folder.path) + b"/caf\xe9.md"
     Path(os.fsdecode(name)).write_text("# Zebra\n")
     folder.write("a.md", "# Zebra\n")

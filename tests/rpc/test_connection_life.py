@@ -126,7 +126,7 @@ async def test_a_client_killed_with_unread_answers_affects_no_other() -> None:
         assert "result" in await other.receive()
 
 
-def test_both_halves_closed_and_one_half_closed_are_told_apart() -> None:
+def test_both_halves_closed_and_one_half_closed_are_distinguished() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert not peer_is_gone(ours)

@@ -190,7 +190,7 @@ async def test_a_client_that_does_not_read_its_answer_is_dropped() -> None:
         await still_serves(served)
 
 
-async def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_from() -> None:
+async def test_the_daemon_stops_reading_from_a_client_that_sends_nonsense_and_never_reads() -> None:
     async with serving(ConnectionLimits(write_timeout_s=0.05)) as served, await served.client() as client:
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         with pytest.raises(ConnectionError):

@@ -296,7 +296,7 @@ async def test_the_end_of_the_connection_ends_it(short_tmp: Path) -> None:
         await asyncio.sleep(0.1)
 
 
-async def test_a_subscriber_that_breaks_the_framing_is_told_nothing_more(
+async def test_a_subscriber_that_breaks_the_framing_gets_no_more_notifications(
     short_tmp: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
@@ -361,7 +361,7 @@ async def test_a_collection_that_is_removed(short_tmp: Path) -> None:
             assert [(each["collection"], each["path"]) for each in changed["removed"]] == [("diary", "a.md")]
 
 
-async def test_a_collection_without_documents_is_told(short_tmp: Path) -> None:
+async def test_a_collection_without_documents_is_notified(short_tmp: Path) -> None:
     """It changes no path, and its sync may be too short for a notification."""
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         (short_tmp / "empty").mkdir()
