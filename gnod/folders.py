@@ -44,9 +44,9 @@ def folder(kind: str) -> str:
     from platformdirs import PlatformDirs
 
     folders = PlatformDirs(_APP, appauthor=False)
-    found = {"config": folders.user_config_dir, "data": folders.user_data_dir, "cache": folders.user_cache_dir}[kind]
+    path = {"config": folders.user_config_dir, "data": folders.user_data_dir, "cache": folders.user_cache_dir}[kind]
     # On macOS config and data share a folder.
-    return os.path.join(found, kind) if _IS_MACOS and kind != "cache" else found
+    return os.path.join(path, kind) if _IS_MACOS and kind != "cache" else path
 
 
 def socket(index: str) -> str:
@@ -79,11 +79,11 @@ def is_private(path: str) -> bool:
     return os.path.isdir(path) and is_ours and not others_write(folder)
 
 
-def others_write(found: os.stat_result) -> bool:
+def others_write(status: os.stat_result) -> bool:
     """Return whether the mode of a file or folder lets other users write to it."""
-    if found.st_mode & _OTHERS_WRITE:
+    if status.st_mode & _OTHERS_WRITE:
         return True
-    return bool(found.st_mode & _GROUP_WRITES) and not _is_own_group(found.st_gid)
+    return bool(status.st_mode & _GROUP_WRITES) and not _is_own_group(status.st_gid)
 
 
 def _is_own_group(gid: int) -> bool:
@@ -108,9 +108,9 @@ def _short_socket(path: str) -> str:
 
 def _in_home(path: str) -> str:
     """Return a path in the home folder. Raises NoHomeFolder: in containers, users may have no entry in /etc/passwd."""
-    found = os.path.expanduser(f"~/{path}")
-    if os.path.isabs(found):
-        return found
+    absolute = os.path.expanduser(f"~/{path}")
+    if os.path.isabs(absolute):
+        return absolute
     raise NoHomeFolder(
         f"there is no home folder: HOME is not an absolute path, and user {os.getuid()} has no entry in /etc/passwd."
         " Set HOME, or GNO_CONFIG_DIR, GNO_DATA_DIR and GNO_CACHE_DIR"

@@ -63,14 +63,14 @@ class Glob:
         return self._numbers[states]
 
     def _closed(self, states: Iterable[int]) -> frozenset[int]:
-        found = set(states)
-        waiting = list(found)
+        reached = set(states)
+        waiting = list(reached)
         while waiting:
             for to in self._free[waiting.pop()]:
-                if to not in found:
-                    found.add(to)
+                if to not in reached:
+                    reached.add(to)
                     waiting.append(to)
-        return frozenset(found)
+        return frozenset(reached)
 
     def _build(self, tokens: list[str], here: int) -> int:
         """Add the states for the tokens, starting at the state `here`; return the last state."""

@@ -35,10 +35,10 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
         >>> Locations("sheet", [Start(1, "Costs"), Start(3, "Costs", 2)]).at(5)
         SourceLocation(kind='sheet', value='Costs', row=4)
         """
-        found = bisect_right(self.starts, line, key=lambda start: start.line) - 1
-        if found < 0:
+        index = bisect_right(self.starts, line, key=lambda start: start.line) - 1
+        if index < 0:
             return None
-        start = self.starts[found]
+        start = self.starts[index]
         if self.kind == "row" and isinstance(start.value, int):
             return SourceLocation(self.kind, start.value + line - start.line)
         return SourceLocation(self.kind, start.value, start.row + line - start.line if start.row else None)

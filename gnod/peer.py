@@ -79,12 +79,12 @@ def place_problem(path: str) -> str | None:
 def folder_problem(folder: str) -> str | None:
     """Return why other users can replace a socket in `folder`; None if they cannot, as in /tmp."""
     try:
-        found = os.stat(folder)
+        status = os.stat(folder)
     except OSError:
         return None
-    if not is_trusted(found.st_uid):
-        return f"the folder of the socket, {folder}, belongs to {user(found.st_uid)}: {_remedy(found.st_uid)}"
-    if others_write(found) and not found.st_mode & stat.S_ISVTX:
+    if not is_trusted(status.st_uid):
+        return f"the folder of the socket, {folder}, belongs to {user(status.st_uid)}: {_remedy(status.st_uid)}"
+    if others_write(status) and not status.st_mode & stat.S_ISVTX:
         return (
             f"other users can write to the folder of the socket, {folder}, and listen there: run `chmod go-w {folder}`,"
             " or set GNO_SOCKET to a path in a folder of your own"

@@ -28,10 +28,10 @@ def private_folder(path: Path) -> None:
     for missing in reversed([parent for parent in path.parents if not parent.exists()]):
         missing.mkdir(mode=_FOLDER, exist_ok=True)
     path.mkdir(mode=_FOLDER, exist_ok=True)
-    for found in (path.lstat(), path.stat()):  # also check the owner of a link, who decides where it leads
-        if not is_trusted(found.st_uid):
+    for status in (path.lstat(), path.stat()):  # also check the owner of a link, who decides where it leads
+        if not is_trusted(status.st_uid):
             raise Refused(
-                f"the folder {path} belongs to {user(found.st_uid)}, who could replace its files: use a folder of"
+                f"the folder {path} belongs to {user(status.st_uid)}, who could replace its files: use a folder of"
                 " your own (GNO_DATA_DIR, GNO_CONFIG_DIR, GNO_CACHE_DIR or GNO_SOCKET)"
             )
 
@@ -56,8 +56,8 @@ def own_file(path: Path, flags: int) -> int:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, _FILE)
     except OSError as error:
         raise refused if error.errno in _NOT_A_FILE else error from None
-    found = os.fstat(descriptor)
-    if not stat.S_ISREG(found.st_mode) or not is_trusted(found.st_uid):
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode) or not is_trusted(status.st_uid):
         os.close(descriptor)
         raise refused
     return descriptor
@@ -75,14 +75,16 @@ def opening(file: Path) -> Weakness | None:
     target = file.resolve()  # if the file is a link, both folders count
     for path in dict.fromkeys((target, target.parent, file.parent)):
         try:
-            found = path.stat()
+            status = path.stat()
         except OSError:
             continue
-        if not is_trusted(found.st_uid):
-            return Weakness(f"{path} belongs to {user(found.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}")
+        if not is_trusted(status.st_uid):
+            return Weakness(
+                f"{path} belongs to {user(status.st_uid)}", f"chown {os.geteuid()} {shlex.quote(str(path))}"
+            )
         # Other users cannot replace our files in /tmp.
-        is_shared = stat.S_ISDIR(found.st_mode) and found.st_mode & stat.S_ISVTX
-        if others_write(found) and not is_shared:
+        is_shared = stat.S_ISDIR(status.st_mode) and status.st_mode & stat.S_ISVTX
+        if others_write(status) and not is_shared:
             return Weakness(f"other users can write to {path}", f"chmod go-w {shlex.quote(str(path))}")
     return None
 

@@ -149,8 +149,8 @@ def _failure(status: int, log: Path, offset: int) -> errors.GnoError:
         file.seek(offset)
         printed = file.read().decode(errors="replace").strip()
     # Warnings of libraries may precede the sentence. It may have several lines (config errors).
-    _, found, message = f"\n{printed}".rpartition("\ngnod: ")
-    if found:
+    _, marker, message = f"\n{printed}".rpartition("\ngnod: ")
+    if marker:
         return _KINDS.get(status, errors.Unavailable)(message)
     if not printed and shutil.disk_usage(log.parent).free < MIN_FREE_BYTES:
         return errors.StorageFailed(f"gnod could not start: no space left on the disk that holds {log.parent}")

@@ -365,10 +365,10 @@ def _pool(places: IndexPaths, configuration: Configuration, looks: Looks, *, for
     )
 
 
-def _readers(wanted: int | None) -> int:
+def _readers(configured: int | None) -> int:
     """Return the number of reader processes: by default, one for each core, up to a limit."""
     cores = os.cpu_count() or 1
-    return (min(cores, _MAX_READERS) if cores > 1 else 0) if wanted is None else wanted
+    return (min(cores, _MAX_READERS) if cores > 1 else 0) if configured is None else configured
 
 
 def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> None:

@@ -156,8 +156,8 @@ def _installed() -> tuple[int, int] | None:
 
 def _has_settled() -> bool:
     """Return whether the last write or removal of the file of this package was some time ago."""
-    found = next(path for path in (_PACKAGE, *_PACKAGE.parents) if path.exists())
-    return not 0 <= time.time() - found.stat().st_ctime < SETTLED_S
+    nearest = next(path for path in (_PACKAGE, *_PACKAGE.parents) if path.exists())
+    return not 0 <= time.time() - nearest.stat().st_ctime < SETTLED_S
 
 
 _PACKAGE = Path(gnod.__file__)
