@@ -1,9 +1,9 @@
-"""The command `gnod`: serve one index in the foreground until told to stop.
+"""The command `gnod`: serve one index in the foreground until a stop is requested.
 
-It detaches nothing: `gnoctl`, systemd and launchd do that. The exit status is 0 whenever the daemon stopped
-because it was asked to, by a signal as well: that is how a daemon normally ends, and both systemd's
-`Restart=on-failure` and launchd's `SuccessfulExit` read 0 as "leave it stopped". launchd has no other such status, so
-there an error that will occur again is 0, too, and so is another daemon of the same index.
+It does not detach: `gnoctl`, systemd and launchd do that. The exit status is 0 whenever a stop was requested, even by a
+signal. This is the normal end of a daemon, and systemd's `Restart=on-failure` and launchd's `SuccessfulExit` do not
+start it again after 0. launchd has no other such status, so under launchd, errors that will occur again, and another
+daemon of the same index, also give 0.
 """
 
 from __future__ import annotations
@@ -39,20 +39,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         print(f"gnod: {printable(error.message, keep=LINES)}", file=sys.stderr)
         return exit_status(error, notify.manager_of(os.environ))
-    except KeyboardInterrupt:  # before the loop took the signal over
+    except KeyboardInterrupt:  # before the loop handles the signal
         return EXIT_INTERRUPTED
 
 
 def exit_status(error: GnoError, manager: str | None) -> int:
-    """Return the exit status for an error. launchd starts a process again unless it ends with 0: for a broken config,
-    or while a daemon that gnoctl has started serves the index, it would do so for ever."""
+    """Return the exit status for an error. launchd restarts a process unless it ends with 0. With a broken config, or
+    while a daemon that gnoctl has started serves the index, it would restart gnod for ever."""
     ends = error.exit_status == EXIT_VALIDATION or isinstance(error, IndexLocked)
     return 0 if ends and manager == "launchd" else error.exit_status
 
 
 class _DaemonParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """Leave with gnoctl's status for bad usage; argparse's own, 2, would mean "try again"."""
+        """Exit with gnoctl's status for bad usage. The status of argparse, 2, would mean "try again"."""
         self.print_usage(sys.stderr)
         self.exit(EXIT_VALIDATION, f"gnod: {message}\n")
 
@@ -72,12 +72,12 @@ def command_line() -> argparse.ArgumentParser:
 
 
 def _bench(request: str) -> int:
-    """Measure in this process, for `gnoctl bench`. A measurement is not a daemon: its exit status says how it went."""
+    """Run a measurement in this process, for `gnoctl bench`. Its exit status reports the result."""
     import signal
 
     from gnod.evaluate import command
 
-    # Whoever ends it, the throw-away index goes with it.
+    # SIGTERM must also delete the temporary index.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     if isinstance(sys.stdout, io.TextIOWrapper) and not sys.stdout.isatty():
         sys.stdout.reconfigure(encoding="utf-8")
@@ -86,13 +86,13 @@ def _bench(request: str) -> int:
         sys.stdout.flush()
         return status
     except BrokenPipeError:
-        # The reader (`| head`) has seen enough. Python would flush once more at exit, and complain.
+        # The reader has closed the pipe (`| head`). Otherwise Python would flush again at exit, and print an error.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
 def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> int:
-    # Import them here, so that --help and a mistyped option do not need them.
+    # Import these here, so that --help and a mistyped option do not need them.
     from gnod.daemon import process_settings
 
     process_settings.before_imports()
@@ -113,14 +113,14 @@ def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> 
 
     async def run() -> None:
         if not await serve(places, start, lambda: _announce(places), notifier):
-            # The end is forced: do not wait for work in threads, as the end of asyncio.run would.
+            # The stop is forced, so do not wait for threads, as the end of asyncio.run would.
             logs.flush()
             os._exit(EXIT_RUNTIME)
 
     try:
         asyncio.run(run())
         return 0
-    except IndexLocked as error:  # the log is that of the running daemon
+    except IndexLocked as error:  # the log belongs to the running daemon
         notifier.failed(error.message)
         raise
     except GnoError as error:
@@ -136,7 +136,7 @@ def _serve(places: paths.IndexPaths, log_level: str | None, on_demand: bool) -> 
 
 
 def _announce(places: paths.IndexPaths) -> None:
-    with contextlib.suppress(OSError, ValueError):  # the reader may have gone
+    with contextlib.suppress(OSError, ValueError):  # the output may be closed
         print(
             f"gnod {gnod.__version__} serving index '{places.index}' at {places.socket} (pid {os.getpid()}); "
             "Ctrl-C stops it",

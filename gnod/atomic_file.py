@@ -12,7 +12,7 @@ from typing import BinaryIO
 
 @contextmanager
 def replacing(path: Path, *, mode: int = 0o600) -> Iterator[BinaryIO]:
-    """Yield a file that takes the place of `path` at the end, unless the block raises."""
+    """Yield a file that replaces `path` after the block, unless the block raises."""
     descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     unfinished = Path(name)
     try:

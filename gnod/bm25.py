@@ -1,6 +1,6 @@
 """BM25: the score that a query term adds to a text that has it (Robertson & Zaragoza 2009). Pure.
 
-Everything that ranks by words uses this module: documents, their windows and definitions, memories, shared collections.
+All rankings by words use this module: documents, their windows and definitions, memories, shared collections.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Caches with one limit in bytes for the whole process, so that it does not grow with what it is asked.
+"""Caches with one limit in bytes for the whole process, so that its memory does not grow with the requests.
 
-Texts and queries repeat their words, so what a function returns for a word is worth keeping. How many words there are
-is up to users and their files: a limit for each cache, each thread or each language would add up. All caches of a
-budget are emptied together when they exceed it. That is rare, and a lookup stays that of a dictionary.
+Texts and queries repeat their words, so it is worth keeping the result of a function for a word. The number of words
+depends on users and their files, and separate limits for each cache, thread or language would add up. When the caches
+of a budget exceed it, all of them are emptied. This is rare, and a lookup is as fast as in a dictionary.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from weakref import WeakValueDictionary
 K = TypeVar("K")
 V = TypeVar("V")
 
-# The place of an entry in a dictionary, with the room that a dictionary keeps free.
+# The size of an entry in a dictionary, including the free space that a dictionary keeps.
 _ENTRY_BYTES = 100
 # An entry larger than this part of the limit would displace too many others.
 _LARGEST = 64
 
 
 class CacheBudget:
-    """The caches that share `most_bytes`. For all threads."""
+    """A limit of `most_bytes` that several caches share. Thread-safe."""
 
     def __init__(self, most_bytes: int) -> None:
         self.most_bytes = most_bytes
@@ -33,7 +33,7 @@ class CacheBudget:
 
     @property
     def used_bytes(self) -> int:
-        """The size of all entries; also of caches that are gone, until the next time that all are emptied."""
+        """The size of all entries. It includes deleted caches until all caches are next emptied."""
         return self._used
 
     def empty(self) -> None:
@@ -60,12 +60,12 @@ class CacheBudget:
         self._used = 0
 
 
-# Facts about the words of texts and queries. With a larger limit, nothing gets noticeably faster.
+# Facts about the words of texts and queries. A larger limit makes nothing noticeably faster.
 WORDS = CacheBudget(16 << 20)
 
 
 class Cache(dict[K, V], Generic[K, V]):
-    """Values that can be computed again. Another thread may empty it at any time: look a key up once."""
+    """A cache of values that can be computed again. Another thread may empty it at any time, so look a key up once."""
 
     def __init__(self, budget: CacheBudget = WORDS) -> None:
         super().__init__()
@@ -78,7 +78,7 @@ class Cache(dict[K, V], Generic[K, V]):
 
 
 class Computed(Cache[K, V]):
-    """What a function returns, by its argument: a lookup of an unknown key calls it."""
+    """A cache of the results of a function by its argument. Looking up an unknown key calls the function."""
 
     def __init__(self, function: Callable[[K], V], budget: CacheBudget = WORDS) -> None:
         super().__init__(budget)
@@ -89,8 +89,8 @@ class Computed(Cache[K, V]):
 
 
 def size_of(value: object) -> int:
-    """Return the bytes of a value and, of a tuple, list or set, those of its elements."""
+    """Return the size of a value in bytes, including the elements of a tuple, list or set."""
     own = sys.getsizeof(value)
     if isinstance(value, str):
         return own
-    return own + sum([size_of(each) for each in value]) if isinstance(value, (tuple, list, frozenset)) else own
+    return own + sum([size_of(element) for element in value]) if isinstance(value, (tuple, list, frozenset)) else own

@@ -1,5 +1,5 @@
-"""How far texts may travel: the setting `egress`, what texts are sent for, and the gate that each byte passes. Pure;
-connects to nothing.
+"""How far texts may travel: the setting `egress`, the purpose of sending, and the gate that each byte passes. Pure:
+opens no connection.
 
 local   this machine: loopback addresses and Unix sockets
 lan     private and link-local addresses too
@@ -25,7 +25,7 @@ _LAN = tuple(
 
 
 class Egress(NamedTuple):
-    """The scope of a request, and whose setting decides it, in words."""
+    """The scope of a request, and in words the owner of the setting that decides it."""
 
     scope: Scope
     owner: str
@@ -35,11 +35,11 @@ class Egress(NamedTuple):
 
 
 class Purpose(NamedTuple):
-    """What is sent, and whose it is.
+    """Describes the texts to send, and their owner.
 
-    `owner`: "collections": texts of `collections`, or queries over them; with `is_all`, also of those that the config
-    names by the time of sending. "memories". "check": texts that say nothing of the user.
-    `users`: the collections whose model, or server, this must be; empty: that of the config for all."""
+    `owner`: "collections": texts of `collections`, or queries over them; with `is_all`, also of all collections in the
+    config at the time of sending. "memories". "check": texts that reveal nothing about the user.
+    `users`: the collections that must name the model or server; empty: the config must name it for all."""
 
     role: Role
     owner: Literal["collections", "memories", "check"] = "collections"
@@ -49,18 +49,18 @@ class Purpose(NamedTuple):
 
 
 class Gate(Protocol):
-    """Decides at the moment of sending. May be asked in any thread."""
+    """Decides at the moment of sending. Thread-safe."""
 
     def within(self, address: str, purpose: Purpose) -> Egress:
         """Return how far texts for this purpose may go now. Raises EgressForbidden if they may not go to this address
         at all."""
 
     def note(self, address: str, purpose: Purpose, *, requests: int, size: int) -> None:
-        """Record what is about to be sent, in bytes. Raises EgressForbidden when it cannot."""
+        """Record the requests and the bytes that are about to be sent. Raises EgressForbidden if this fails."""
 
 
 class EgressPass:
-    """The way of one request, or of one connection, through the gate."""
+    """Takes one request, or one connection, through the gate."""
 
     def __init__(self, gate: Gate, address: str, purpose: Purpose, *, requests: int = 1) -> None:
         self._gate = gate
@@ -69,27 +69,27 @@ class EgressPass:
         self._requests = requests
 
     def within(self) -> Egress:
-        """Return how far it may go now. Raises EgressForbidden."""
+        """Return how far the texts may go now. Raises EgressForbidden."""
         return self._gate.within(self._address, self._purpose)
 
     def note(self, size: int) -> None:
-        """Record bytes that are about to be sent; `requests` with the first ones. Raises EgressForbidden."""
+        """Record bytes that are about to be sent. The first call also records `requests`. Raises EgressForbidden."""
         self._gate.note(self._address, self._purpose, requests=self._requests, size=size)
         self._requests = 0
 
 
-def narrowest(each: Iterable[Egress]) -> Egress | None:
-    """Return the narrowest, of equals the first; None of none."""
-    return min(each, key=lambda egress: SCOPES.index(egress.scope), default=None)
+def narrowest(scopes: Iterable[Egress]) -> Egress | None:
+    """Return the narrowest scope, the first if several are equal; None if there are none."""
+    return min(scopes, key=lambda egress: SCOPES.index(egress.scope), default=None)
 
 
-def widest(each: Iterable[Egress]) -> Egress | None:
-    """Return the widest, of equals the first; None of none."""
-    return max(each, key=lambda egress: SCOPES.index(egress.scope), default=None)
+def widest(scopes: Iterable[Egress]) -> Egress | None:
+    """Return the widest scope, the first if several are equal; None if there are none."""
+    return max(scopes, key=lambda egress: SCOPES.index(egress.scope), default=None)
 
 
 def scope_of(address: str) -> Scope:
-    """Return the narrowest scope that holds an IP address, which may have a zone.
+    """Return the narrowest scope that contains an IP address. The address may have a zone.
 
     >>> scope_of("127.0.0.2"), scope_of("fe80::1%eth0"), scope_of("::ffff:10.0.0.1"), scope_of("0.0.0.0")
     ('local', 'lan', 'lan', 'any')

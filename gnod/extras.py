@@ -1,4 +1,4 @@
-"""The groups of optional packages in pyproject.toml, and the command that adds one to this installation of gnod."""
+"""The extras (groups of optional packages) of pyproject.toml, and the command that installs one for this gnod."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from gnod.errors import DependencyMissing
 
 
 def is_installed(module: str) -> bool:
-    """Tell whether a module can be imported, without importing it."""
+    """Return whether a module can be imported, without importing it."""
     return importlib.util.find_spec(module) is not None
 
 
 def missing(subject: str, extra: str, *, then: str = ", then `gnoctl daemon restart`") -> DependencyMissing:
-    """Return the error for what needs the packages of an extra. `subject`: of its sentence, in the plural."""
+    """Return the error for a feature that needs the packages of an extra. `subject`: the feature, in the plural."""
     return DependencyMissing(f"{subject} need more packages: run `{command(extra)}`{then}", {"extra": extra})
 
 
@@ -27,7 +27,7 @@ def command(extra: str, prefix: str = sys.prefix) -> str:
     >>> command("llama", "/home/mara/.local/share/pipx/venvs/gnod")
     "pipx inject gnod 'jinja2>=3.1' 'llama-cpp-python<0.4,>=0.3.36'"
     """
-    from importlib import metadata  # it takes 10 ms of each start of the daemon
+    from importlib import metadata  # it would add 10 ms to each start of the daemon
 
     marked = [line.partition(";") for line in metadata.requires("gnod") or ()]
     packages = [name.strip() for name, _, marker in marked if marker.strip().replace("'", '"') == f'extra == "{extra}"']
@@ -41,6 +41,6 @@ def install(*packages: str, prefix: str = sys.prefix) -> str:
         return f"pipx inject gnod {names}"
     if "/uv/tools/" in prefix:
         return f"uv pip install --python {shlex.quote(prefix)} {names}"
-    # In /usr/lib: the Debian package.
+    # The Debian package is in /usr/lib.
     sudo = "sudo " if prefix.startswith("/usr/lib/") else ""
     return f"{sudo}{shlex.quote(sys.executable)} -m pip install {names}"

@@ -1,6 +1,6 @@
-"""Who is next, where several clients wait for something scarce: one of each client in turn. Must not depend on clients.
+"""Serve several clients that wait for a scarce resource in turn, one request of each. Must not depend on clients.
 
-So a client with a thousand requests does not delay a client with one.
+A client with a thousand requests does not delay a client with one request.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ import asyncio
 from collections import deque
 from contextvars import ContextVar
 
-# The client for which the current task works; None means the daemon itself.
+# The client of the current task; None means the daemon itself.
 client: ContextVar[object] = ContextVar("client", default=None)
 
 
 class Turns:
-    """`async with turns:` waits while `at_once` others are inside. For one event loop."""
+    """`async with turns:` waits while `at_once` other tasks are inside. For one event loop."""
 
     def __init__(self, at_once: int) -> None:
         self._free = at_once
@@ -35,7 +35,7 @@ class Turns:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
-                self._pass_on()  # it got its turn and was cancelled before it could use it
+                self._pass_on()  # the task was cancelled before it could use its turn
             raise
 
     async def __aexit__(self, *_: object) -> None:

@@ -1,7 +1,6 @@
-"""Where the folders of gnod are, and the socket of an index, as strings. Imports nothing slow: `gnoctl search` uses it.
-
-The rules are those of platformdirs. On Linux a few lines repeat them, because platformdirs takes 10 ms to import; a
-test compares both.
+"""The paths of gnod's folders and of the socket of an index, as strings. Imports nothing slow, for `gnoctl search`.
+The rules come from platformdirs. On Linux a few lines repeat them, because platformdirs takes 10 ms to import; a test
+compares both.
 """
 
 # pathlib takes 3 ms to import.
@@ -16,12 +15,12 @@ _APP = "gno"
 DEFAULT_INDEX = "default"
 _USER_RUNTIME_FOLDERS = "/run/user"
 
-# Do not compare sys.platform where they are used, or mypy would skip the other platform's branch.
+# Do not compare sys.platform where these are used, or mypy would skip the other platform's branch.
 _IS_LINUX: bool = sys.platform == "linux"
 _IS_MACOS: bool = sys.platform == "darwin"
 # sun_path is 108 bytes on Linux and 104 on macOS, with the final NUL.
 SOCKET_PATH_LIMIT = 103 if _IS_MACOS else 107
-# As in `stat`, which is one more module to import.
+# The values of `stat`, which would be one more module to import.
 _GROUP_WRITES, _OTHERS_WRITE = 0o020, 0o002
 _XDG = {
     "config": ("XDG_CONFIG_HOME", ".config"),
@@ -31,11 +30,11 @@ _XDG = {
 
 
 class NoHomeFolder(OSError):
-    """The message says what to do."""
+    """The home folder is unknown. The message says what to do."""
 
 
 def folder(kind: str) -> str:
-    """Return the folder for `config`, `data` or `cache`: the platform's, or that of GNO_CONFIG_DIR, …"""
+    """Return the folder for `config`, `data` or `cache`: from GNO_CONFIG_DIR, … or by the rules of the platform."""
     if value := os.environ.get(f"GNO_{kind.upper()}_DIR"):
         return _absolute(value)
     if _IS_LINUX:
@@ -45,9 +44,9 @@ def folder(kind: str) -> str:
     from platformdirs import PlatformDirs
 
     folders = PlatformDirs(_APP, appauthor=False)
-    found = {"config": folders.user_config_dir, "data": folders.user_data_dir, "cache": folders.user_cache_dir}[kind]
+    path = {"config": folders.user_config_dir, "data": folders.user_data_dir, "cache": folders.user_cache_dir}[kind]
     # On macOS config and data share a folder.
-    return os.path.join(found, kind) if _IS_MACOS and kind != "cache" else found
+    return os.path.join(path, kind) if _IS_MACOS and kind != "cache" else path
 
 
 def socket(index: str) -> str:
@@ -58,10 +57,10 @@ def socket(index: str) -> str:
 
 
 def usual_sockets(index: str) -> list[str]:
-    """Return the paths for the socket if GNO_SOCKET does not name one, best first: all short enough, none empty.
+    """Return the paths for the socket if GNO_SOCKET does not name one, best first. All are short enough.
 
-    The user's runtime folder is tried before XDG_RUNTIME_DIR, which cron, ssh and `su` do not set: so they meet the
-    same daemon.
+    The user's runtime folder precedes XDG_RUNTIME_DIR, which cron, ssh and `su` do not set, so that they find the same
+    daemon. There is at least one path.
     """
     bases = [f"{_USER_RUNTIME_FOLDERS}/{os.getuid()}", os.environ.get("XDG_RUNTIME_DIR", "")]
     parents = [os.path.join(base, _APP) for base in bases if os.path.isabs(base) and is_private(base)]
@@ -80,16 +79,16 @@ def is_private(path: str) -> bool:
     return os.path.isdir(path) and is_ours and not others_write(folder)
 
 
-def others_write(found: os.stat_result) -> bool:
+def others_write(status: os.stat_result) -> bool:
     """Return whether the mode of a file or folder lets other users write to it."""
-    if found.st_mode & _OTHERS_WRITE:
+    if status.st_mode & _OTHERS_WRITE:
         return True
-    return bool(found.st_mode & _GROUP_WRITES) and not _is_own_group(found.st_gid)
+    return bool(status.st_mode & _GROUP_WRITES) and not _is_own_group(status.st_gid)
 
 
 def _is_own_group(gid: int) -> bool:
-    """Tell whether the user is the only member of a group. Debian and Fedora make one for each user, and Ubuntu lets
-    programs create files that it can write (umask 002)."""
+    """Return whether the user is the only member of a group. Debian and Fedora make such a group for each user, and on
+    Ubuntu, programs create files that this group can write (umask 002)."""
     import grp
     import pwd
 
@@ -101,17 +100,17 @@ def _is_own_group(gid: int) -> bool:
 
 
 def _short_socket(path: str) -> str:
-    """Return a short path in place of one that is too long. The daemon checks that its folder is private."""
+    """Return a short path that replaces one that is too long. The daemon checks that its folder is private."""
     import hashlib
 
     return f"/tmp/{_APP}-{os.getuid()}/{hashlib.sha256(os.fsencode(path)).hexdigest()[:16]}.sock"
 
 
 def _in_home(path: str) -> str:
-    """Raises NoHomeFolder: in a container, a user may have no entry in /etc/passwd."""
-    found = os.path.expanduser(f"~/{path}")
-    if os.path.isabs(found):
-        return found
+    """Return a path in the home folder. Raises NoHomeFolder: in containers, users may have no entry in /etc/passwd."""
+    absolute = os.path.expanduser(f"~/{path}")
+    if os.path.isabs(absolute):
+        return absolute
     raise NoHomeFolder(
         f"there is no home folder: HOME is not an absolute path, and user {os.getuid()} has no entry in /etc/passwd."
         " Set HOME, or GNO_CONFIG_DIR, GNO_DATA_DIR and GNO_CACHE_DIR"

@@ -1,7 +1,7 @@
 """Globs over relative paths. Pure.
 
-An automaton instead of regular expressions, which take exponential time over `*a*a*a*…`: the time is linear in the
-length of the path, whatever the pattern.
+Regular expressions would take exponential time for `*a*a*a*…`. The automaton here takes time that is linear in the
+length of the path, for every pattern.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterable
 _TOKEN = re.compile(r"(?:\*\*/)+|\*\*+|\*|\[!?\]?[^\]/]*\]|.", re.DOTALL)
 _MAX_REMEMBERED = 2000
 
-# The characters of an edge: ranges, or all except these ranges. A class never contains the slash.
+# The characters of an edge: these ranges, or all characters except these ranges. A class never contains the slash.
 _Class = tuple[bool, tuple[tuple[str, str], ...]]
 
 _NOT_SLASH: _Class = (True, (("/", "/"),))
@@ -20,7 +20,7 @@ _ANYTHING: _Class = (True, ())
 
 
 class Glob:
-    """`*`, `?`, `[…]` stay inside a path part, `**/` spans parts, `{a,b}` chooses.
+    """`*`, `?` and `[…]` match within a path part, `**/` matches any number of parts, `{a,b}` matches either.
 
     >>> Glob("**/*.{md,txt}").matches("a/b/c.txt"), Glob("*.md").matches("a/b.md")
     (True, False)
@@ -37,7 +37,7 @@ class Glob:
         self._start = start
 
     def matches(self, path: str) -> bool:
-        """Tell whether the whole path matches."""
+        """Return whether the whole path matches."""
         if not self._sets or len(self._sets) > _MAX_REMEMBERED:
             self._forget()
         at = 0
@@ -63,17 +63,17 @@ class Glob:
         return self._numbers[states]
 
     def _closed(self, states: Iterable[int]) -> frozenset[int]:
-        found = set(states)
-        waiting = list(found)
+        reached = set(states)
+        waiting = list(reached)
         while waiting:
             for to in self._free[waiting.pop()]:
-                if to not in found:
-                    found.add(to)
+                if to not in reached:
+                    reached.add(to)
                     waiting.append(to)
-        return frozenset(found)
+        return frozenset(reached)
 
     def _build(self, tokens: list[str], here: int) -> int:
-        """Add the states for the tokens, beginning at `here`; return the last one."""
+        """Add the states for the tokens, starting at the state `here`; return the last state."""
         choices: list[tuple[int, int]] = []
         for token in tokens:
             if token == "{":

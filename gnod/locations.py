@@ -1,6 +1,6 @@
-"""Where a line of a converted document is in its source: page, slide, sheet and row, row, cell, message, chapter.
+"""Map lines of a converted document to places in its source: page, slide, sheet and row, row, cell, message, chapter.
 
-A document stores only where each of them begins (docs/adr/0038-locations.md), as lines of its canonical text.
+A document stores only the line of its canonical text where each place begins (docs/adr/0038-locations.md).
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ Kind = Literal["page", "slide", "sheet", "row", "cell", "message", "chapter", "f
 
 
 class Start(msgspec.Struct, frozen=True, array_like=True):
-    """From `line` on (from 1), the text is of this page, sheet, and so on. `row`: the row of that line; later lines are
-    of later rows. 0: the format has no rows, or the line is not a row. If a file has only rows, `value` is the row."""
+    """The page, sheet and so on begins at `line` (from 1). `row`: the row at this line; later lines are later rows. It
+    is 0 if the format has no rows, or the line is not a row. If a file has only rows, `value` is the row."""
 
     line: int
     value: int | str
@@ -35,17 +35,17 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
         >>> Locations("sheet", [Start(1, "Costs"), Start(3, "Costs", 2)]).at(5)
         SourceLocation(kind='sheet', value='Costs', row=4)
         """
-        found = bisect_right(self.starts, line, key=lambda start: start.line) - 1
-        if found < 0:
+        index = bisect_right(self.starts, line, key=lambda start: start.line) - 1
+        if index < 0:
             return None
-        start = self.starts[found]
+        start = self.starts[index]
         if self.kind == "row" and isinstance(start.value, int):
             return SourceLocation(self.kind, start.value + line - start.line)
         return SourceLocation(self.kind, start.value, start.row + line - start.line if start.row else None)
 
     def lines(self, value: str, row: int = 0) -> tuple[int, int | None] | None:
-        """Return the first line of the page (sheet, …) with that number or name, or of a row in it, and the page's last
-        line (None for that of the text). None if the page does not exist."""
+        """Return the first line of the page (sheet, …) with this number or name, or of a row in it, and the last line
+        of the page (None: the last line of the text). None if the page does not exist."""
         if self.kind == "row":
             return self._line_of_row(value)
         own = [start for start in self.starts if str(start.value) == value]
@@ -57,7 +57,7 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
         return first, end - 1 if end else None
 
     def _line_of_row(self, value: str) -> tuple[int, int] | None:
-        """Return the line of a row; of a blank one, that of the row before it."""
+        """Return the line of a row. For a blank row, return the line of the row before it."""
         row = int(value) if value.isdecimal() else 0
         for number in range(len(self.starts) - 1, -1, -1):
             start = self.starts[number]
@@ -69,7 +69,7 @@ class Locations(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def described(self) -> str:
-        """The values in words.
+        """The range of the locations in words.
 
         >>> Locations("page", [Start(1, 1), Start(9, 2), Start(20, 3)]).described
         'pages 1 to 3'
@@ -100,7 +100,7 @@ class SourceLocation(NamedTuple):
 
     @property
     def fragment(self) -> str:
-        """The part of a URI after `#`, as in RFC 8118 for pages.
+        """The part of a URI after `#`. Pages follow RFC 8118.
 
         >>> SourceLocation("page", 12).fragment, SourceLocation("sheet", "Costs 2025", 4).fragment
         ('page=12', 'sheet=Costs%202025&row=4')

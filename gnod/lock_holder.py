@@ -1,6 +1,7 @@
-"""Which process serves an index. Its lock file says so, for the daemon and for clients.
+"""Read from the lock file which process serves an index. The daemon and clients use this module.
 
-The content of the file counts only while the lock is held: it stays when the process ends. Must not depend on sockets.
+The content of the file stays when the process ends, so it counts only while the lock is held. Must not depend on
+sockets.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ _READ_BYTES = 16 * 1024
 
 
 class Holder(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The content of the lock file. `pid`: 0 if it is not written yet. `version`: of gnod. `socket`: where the process
-    listens; None while it starts. `failure`: why the process has ended, if that was an error."""
+    """The content of the lock file. `pid`: 0 if it is not written yet. `version`: the version of gnod. `socket`: the
+    socket path; None while the process starts. `failure`: the error that ended the process, if any."""
 
     pid: int = 0
     version: str = ""
@@ -48,7 +49,7 @@ def read(descriptor: int) -> Holder:
 
 
 def _read(lock_file: Path, *, is_held: bool) -> Holder | None:
-    """Return the content if the lock is held, or if it is not."""
+    """Return the content if the state of the lock is `is_held`."""
     try:
         descriptor = own_file(lock_file, os.O_RDONLY)
     except (OSError, Refused):

@@ -1,7 +1,7 @@
-"""The types of memories: what each is for, and how it changes the ranking. Pure.
+"""The types of memories: their purpose, and their effect on the ranking. Pure.
 
-The client takes names from here, `gnod.memory.recalling.ranking` the factors, and a test compares docs/memory.md with
-it.
+The client uses the names, `gnod.memory.recalling.ranking` uses the factors, and a test compares docs/memory.md with
+this module.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from gnod.errors import InvalidName
 
 
 class MemoryType(NamedTuple):
-    """`fusion_boost` multiplies the score that makes a memory a candidate. `rerank_boost` multiplies the final score,
-    up to 1; `penalty` multiplies it after that."""
+    """`fusion_boost` multiplies the score that selects candidates. `rerank_boost` multiplies the final score, up to 1;
+    then `penalty` multiplies it."""
 
     name: str
     description: str
@@ -23,7 +23,7 @@ class MemoryType(NamedTuple):
     penalty: float = 1.0
 
 
-# A type that is not here is also valid, and has no effect.
+# Other types are also valid, and have no effect.
 MEMORY_TYPES = (
     MemoryType("fact", "something that is true"),
     MemoryType("preference", "how somebody wants things to be done", fusion_boost=1.3, rerank_boost=1.25),
@@ -33,7 +33,7 @@ MEMORY_TYPES = (
     MemoryType("task", "something to do"),
 )
 
-# The suffix of the type of a memory that is finished or superseded.
+# The type of a finished or superseded memory has this suffix.
 DONE = "_done"
 DONE_PENALTY = 0.7
 
@@ -42,7 +42,7 @@ _MAX_CHARACTERS = 40
 
 
 def checked_type(name: str) -> str:
-    """Return the type as it is stored. Raises InvalidName.
+    """Return the stored form of the type. Raises InvalidName.
 
     >>> checked_type("Decision_Done")
     'decision_done'
@@ -51,14 +51,14 @@ def checked_type(name: str) -> str:
     if len(lowered) > _MAX_CHARACTERS or not _NAME.match(lowered):
         *names, last = (known.name for known in MEMORY_TYPES)
         raise InvalidName(
-            f"{name[:_MAX_CHARACTERS]!r} is not a type of a memory: use letters, digits and '_', such as "
+            f"{name[:_MAX_CHARACTERS]!r} is not a valid type of memory: use letters, digits and '_', such as "
             f"{', '.join(names)} or {last}; add {DONE!r} when it is finished"
         )
     return lowered
 
 
 def type_named(name: str) -> MemoryType:
-    """Return the entry of a type, with or without `_done`.
+    """Return the entry of a type, whose name may end in `_done`.
 
     >>> type_named("preference_done").fusion_boost, type_named("anything").penalty
     (1.3, 1.0)

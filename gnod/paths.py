@@ -66,9 +66,9 @@ class IndexPaths(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def resolve(index: str | None = None) -> IndexPaths:
-    """Return the places of `index` (default: `GNO_INDEX`, else "default").
+    """Return the paths of `index` (default: `GNO_INDEX`, else "default").
 
-    `GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR` and `GNO_SOCKET` override the platform's own folders.
+    `GNO_CONFIG_DIR`, `GNO_DATA_DIR`, `GNO_CACHE_DIR` and `GNO_SOCKET` override the folders of the platform.
     Raises InvalidName for an index name that cannot be part of a file name, and Refused if there is no home folder.
     """
     index = index or os.environ.get("GNO_INDEX") or folders.DEFAULT_INDEX
@@ -90,7 +90,7 @@ def resolve(index: str | None = None) -> IndexPaths:
 
 
 def check_socket_path(path: Path) -> None:
-    """Raise SocketPathTooLong when the operating system cannot bind or connect to `path`."""
+    """Raise SocketPathTooLong if the operating system cannot bind or connect to `path`."""
     length = len(os.fsencode(path))
     if length > SOCKET_PATH_LIMIT:
         raise SocketPathTooLong(
@@ -101,7 +101,7 @@ def check_socket_path(path: Path) -> None:
 
 
 def check_owner(places: IndexPaths) -> None:
-    """Raise Refused if root would create its files among those of another user, who could not change them."""
+    """Raise Refused if root would create files among another user's files. That user could not change them."""
     if os.getuid() != 0 or os.environ.get("GNO_DATA_DIR"):
         return
     folder = next(path for path in (places.data_dir, *places.data_dir.parents) if path.exists())

@@ -1,6 +1,7 @@
 """The process at the other end of a Unix socket: its user, its state, and whether it is still connected.
 
-The daemon asks who connects, clients ask who listens. `gnoctl search` imports this module, so it imports nothing slow.
+The daemon checks who connects, clients check who listens. `gnoctl search` imports this module, so it imports nothing
+slow.
 """
 
 # pathlib takes 3 ms to import.
@@ -22,7 +23,7 @@ _ROOT = 0
 
 
 class Descriptor(Protocol):
-    """A socket, or asyncio's wrapper of one."""
+    """A socket, or its wrapper in asyncio."""
 
     def fileno(self) -> int: ...
 
@@ -30,7 +31,7 @@ class Descriptor(Protocol):
 
 
 def peer_uid(peer: Descriptor) -> int:
-    """Return the user id of the process that connected, or that listens. Raises OSError."""
+    """Return the user id of the connected or listening process. Raises OSError."""
     if sys.platform == "darwin":
         # struct xucred { u_int cr_version; uid_t cr_uid; ... } from SOL_LOCAL (0), LOCAL_PEERCRED (1)
         return _number(peer.getsockopt(0, 1, 76), 1)
@@ -39,21 +40,21 @@ def peer_uid(peer: Descriptor) -> int:
 
 
 def peer_pid(peer: Descriptor) -> int:
-    """Return the id of the process that connected, or that listens. Raises OSError."""
+    """Return the process id of the connected or listening process. Raises OSError."""
     if sys.platform == "darwin":
         return _number(peer.getsockopt(0, 2, 4), 0)  # LOCAL_PEERPID
     return _number(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12), 0)
 
 
 def _number(fields: bytes, index: int) -> int:
-    """Return a number of 32 bits. `struct` would be one more module to import."""
+    """Return a 32-bit number. `struct` would be one more module to import."""
     return int.from_bytes(fields[4 * index : 4 * index + 4], sys.byteorder)
 
 
 def listener_problem(listener: Descriptor, path: str) -> str | None:
-    """Return why a client must send nothing to `listener`, which it has connected to at `path`; None: it may.
+    """Return why a client must send nothing to `listener`, its connection to the socket at `path`; None if it may.
 
-    The system tells who called listen(2). A service manager that runs as root does so before the daemon runs.
+    The system reports the process that called listen(2). It may be a service manager that runs as root.
     """
     if problem := place_problem(path):
         return problem
@@ -62,7 +63,7 @@ def listener_problem(listener: Descriptor, path: str) -> str | None:
 
 
 def place_problem(path: str) -> str | None:
-    """Return why the socket at `path` may be another user's; None if it is not, or if there is none."""
+    """Return why the socket at `path` may be another user's; None if it is not, or if it does not exist."""
     folder = os.path.dirname(path)
     try:
         owner = os.lstat(path).st_uid
@@ -76,14 +77,14 @@ def place_problem(path: str) -> str | None:
 
 
 def folder_problem(folder: str) -> str | None:
-    """Return why other users can replace a socket in `folder`; None if they cannot (in /tmp, they cannot)."""
+    """Return why other users can replace a socket in `folder`; None if they cannot, as in /tmp."""
     try:
-        found = os.stat(folder)
+        status = os.stat(folder)
     except OSError:
         return None
-    if not is_trusted(found.st_uid):
-        return f"the folder of the socket, {folder}, belongs to {user(found.st_uid)}: {_remedy(found.st_uid)}"
-    if others_write(found) and not found.st_mode & stat.S_ISVTX:
+    if not is_trusted(status.st_uid):
+        return f"the folder of the socket, {folder}, belongs to {user(status.st_uid)}: {_remedy(status.st_uid)}"
+    if others_write(status) and not status.st_mode & stat.S_ISVTX:
         return (
             f"other users can write to the folder of the socket, {folder}, and listen there: run `chmod go-w {folder}`,"
             " or set GNO_SOCKET to a path in a folder of your own"
@@ -92,7 +93,7 @@ def folder_problem(folder: str) -> str | None:
 
 
 def user(uid: int) -> str:
-    """Return the user's name for messages."""
+    """Return the name and id of the user, for messages."""
     import pwd
 
     try:
@@ -102,7 +103,7 @@ def user(uid: int) -> str:
 
 
 def silence(pid: int) -> str:
-    """Say why a process does not answer, as far as Linux tells."""
+    """Return the reason why a process does not answer, as far as Linux reports it."""
     states = _thread_states(pid)
     if states & {"T", "t"}:
         return f"it is stopped; `kill -CONT {pid}` continues it"

@@ -1,4 +1,4 @@
-"""Regular checks of the daemon that wake up together: an idle machine should sleep as long as possible."""
+"""Make regular checks of the daemon wake up together: an idle machine should sleep as long as possible."""
 
 from __future__ import annotations
 

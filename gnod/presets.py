@@ -1,6 +1,6 @@
-"""The presets: the model for each role. A preset is one entry of PRESETS; its name is a value of `models.preset`.
+"""The presets, with a model for each role. A preset is one entry of PRESETS; its name is a value of `models.preset`.
 
-All code that uses presets reads them here: the validation of index.yml, the choice of models, the client, the docs.
+All code that needs presets uses this module: the validation of index.yml, the choice of models, the client, the docs.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def _preset(embed: str, rerank: str | None, expand: str | None, answer: str | No
     return dict(zip(MODEL_ROLES, (embed, rerank, expand, answer), strict=True))
 
 
-# The address of each role's model; None if the preset has none. Small presets have no generator: models of their size
-# do not write reliable answers, and expansion does not help (docs/adr/0032-generated-answers.md).
+# The address of each role's model; None if the preset has no such model. Small presets have no generator: models of
+# their size do not write reliable answers, and expansion does not help (docs/adr/0032-generated-answers.md).
 PRESETS: Mapping[str, Mapping[str, str | None]] = {
     "mini": _preset(_MINILM, None, None, None),
     "mini-multilingual": _preset(_E5_SMALL, None, None, None),

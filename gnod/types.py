@@ -1,4 +1,4 @@
-"""Small value types that every layer and the client share. They must not depend on storage or the wire types."""
+"""Small value types that all layers and the client share. They must not depend on storage or the wire types."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def check_collection_name(name: str) -> None:
 
 
 def format_uri(collection: str, path: str) -> str:
-    """Return the `gno://` address of a document; `path` is relative to the collection, with slashes.
+    """Return the `gno://` address of a document. `path` is relative to the collection, with slashes.
 
     >>> format_uri("notes", "a b/ü.md")
     'gno://notes/a%20b/ü.md'
@@ -50,7 +50,7 @@ def format_uri(collection: str, path: str) -> str:
 
 
 def parse_uri(uri: str) -> tuple[str, str]:
-    """Return (collection, path) of a `gno://` address; the path may be empty. Raises InvalidReference.
+    """Return (collection, path) of a `gno://` address. The path may be empty. Raises InvalidReference.
 
     >>> parse_uri("gno://notes/a%20b/ü.md")
     ('notes', 'a b/ü.md')

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# As in the daemon: BLAS's threads would wait actively on the processors of other tests. Read when NumPy is imported.
+# As in the daemon: BLAS's threads would wait actively on processors that other tests need. NumPy reads it on import.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import asyncio
@@ -52,36 +52,36 @@ _ALL_SLOW = re.compile(r"^pytestmark = (\[[^\]]*)?pytest\.mark\.slow\b", re.MULT
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
-# No deadline: other processes may be busy. `make test-slow` runs the property tests again, with more examples.
+# There is no deadline, because other processes may be busy. `make test-slow` runs these tests with more examples.
 hypothesis.settings.register_profile("gnod", deadline=None, max_examples=30)
 hypothesis.settings.register_profile("thorough", deadline=None, max_examples=150)
 hypothesis.settings.load_profile("gnod")
 
 
 if sys.dont_write_bytecode:
-    # Compile a module once, not once per daemon that a test starts.
+    # Compile a module once, not again for each daemon that a test starts.
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_configure() -> None:
-    # A shell ignores Ctrl-C for background jobs, and the processes that tests start would inherit that.
+    # A shell makes background jobs ignore Ctrl-C, and the processes that tests start would inherit this.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # For what is started from here on, the workers of xdist too: NumPy's threads in each of them would only wait for
-    # each other.
+    # This applies to all processes started from now on, including the workers of xdist. NumPy's threads in each of them
+    # would only wait for each other.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_unconfigure() -> None:
-    """Close what llama-cpp-python leaves open: Python would warn of it at its end."""
+    """Close files that llama-cpp-python leaves open: Python would warn about them at exit."""
     if silent := sys.modules.get("llama_cpp._utils"):
         silent.outnull_file.close()
         silent.errnull_file.close()
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Without slow tests, skip a file that has no others: half of the imports are those of such files."""
+    """Without slow tests, skip files that have only slow ones: half of the imports come from such files."""
     if "not slow" in config.option.markexpr and collection_path.suffix == ".py":
         return True if _ALL_SLOW.search(collection_path.read_text(encoding="utf-8")) else None
     return None
@@ -89,7 +89,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Modules and tests stay until the end: no garbage collection need visit them, now or later."""
+    """Exclude modules and tests from garbage collection, because they stay until the end."""
     gc.disable()
     try:
         return (yield)
@@ -118,7 +118,7 @@ def pytest_report_header() -> str:
 
 @pytest.fixture(autouse=True)
 def nothing_stays() -> Iterator[None]:
-    """Fail a test that leaves threads, child processes or sockets behind, and no other test because of them."""
+    """Fail a test that leaves threads, child processes or sockets behind, and end them, so that no other test fails."""
     before = leftovers.running()
     yield
     if left := leftovers.leftovers(before):
@@ -138,7 +138,7 @@ def collections() -> Path:
 
 @pytest.fixture(scope="session")
 def empty_index(tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The file of an index without documents: a copy is opened in half the time that its tables take."""
+    """The file of an index without documents. Opening a copy takes half the time of creating the tables."""
     path = tmp_path_factory.mktemp("empty") / "index.sqlite"
     SmallIndex(path).close()
     return path.read_bytes()
@@ -155,7 +155,7 @@ def small_index(tmp_path: Path, empty_index: bytes) -> Iterator[SmallIndex]:
 
 @pytest.fixture
 def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The system's keyring is this file, which is not there yet."""
+    """Use this file, which does not exist yet, as the system's keyring."""
     import keyring
     from keyrings.alt.file import PlaintextKeyring
 
@@ -171,7 +171,7 @@ def keyring_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
 
 @pytest.fixture
 def short_tmp() -> Iterator[Path]:
-    """A folder with a path short enough for a socket; pytest's own are too long."""
+    """A folder with a path short enough for a socket. The paths of pytest are too long."""
     with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
         yield Path(folder)
 
@@ -183,12 +183,12 @@ def _shared(name: str) -> Path:
     return folder
 
 
-# The folders with the longest tests, in the order in which they start; then the other files with a slow test.
+# The folders with the longest tests, in starting order. The other files with a slow test follow.
 _LONGEST = ("stress", "browser", "end_to_end", "models", "rpc")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start long files first, so that at the end no worker runs a long file alone."""
+    """Start long files first, so that no worker runs a long file alone at the end."""
     slow = {item.path for item in items if item.get_closest_marker("slow") or item.get_closest_marker("stress")}
 
     def order(item: pytest.Item) -> int:

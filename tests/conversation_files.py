@@ -1,4 +1,4 @@
-"""Samples of the files in which programs keep conversations, written from their public descriptions."""
+"""Samples of the conversation files of several programs, based on their public descriptions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def claude_code(role: str, content: object, time: str = TIME, **others: object) 
 
 
 def claude_code_session(messages: int, lines_of_output: int = 100) -> Iterator[str]:
-    """Yield the lines of a session: questions, calls of a tool with a long output, answers; each some 8 KB."""
+    """Yield the lines of a session: questions, tool calls with a long output, answers; about 8 KB each."""
     for number in range(messages):
         time = f"2026-03-{1 + number // 1440 % 28:02}T{number // 60 % 24:02}:{number % 60:02}:00.000Z"
         output = "\n".join(f"/srv/boat/file{line}.py: line {line} of {number}" for line in range(lines_of_output))
@@ -52,7 +52,7 @@ def codex_session() -> list[str]:
 
 
 def chatgpt(title: str, *branches: str) -> dict[str, object]:
-    """Return a conversation of ChatGPT with a question and several answers, of which the last one was shown."""
+    """Return a conversation of ChatGPT with a question and several answers. ChatGPT showed the last one."""
     mapping: dict[str, object] = {"root": {"id": "root", "message": None, "parent": None, "children": ["q"]}}
     for name, parent, role, text in [
         ("q", "root", "user", "How is the keel fastened?"),
@@ -95,7 +95,7 @@ def gemini(*asked: str) -> list[dict[str, object]]:
 
 
 def gemini_page(*entries: tuple[str, str, str], product: str = "Gemini Apps") -> str:
-    """Return the activity as a web page, of entries with a question, the time as it is written, and an answer."""
+    """Return the activity as a web page. Its entries have a question, the time as text, and an answer."""
     grid = "mdl-cell mdl-cell--12-col"
     body = '<div class="content-cell mdl-cell mdl-cell--6-col mdl-typography--body-1'
     cells = [
@@ -105,7 +105,7 @@ def gemini_page(*entries: tuple[str, str, str], product: str = "Gemini Apps") ->
         f"<b>Products:</b><br>&emsp;{product}<br></div></div></div>"
         for asked, time, said in entries
     ]
-    style = ".mdl-grid { display: flex }\n" * 5000  # the real one is as long
+    style = ".mdl-grid { display: flex }\n" * 5000  # the real style sheet has this length
     return (
         f"<html><head><title>My Activity History</title><style>{style}</style></head>"
         f'<body><div class="mdl-grid">{"".join(cells)}</div></body></html>'
@@ -117,7 +117,7 @@ def slack_message(text: str, user: str = "U1", **others: object) -> dict[str, ob
 
 
 def slack(days: dict[str, str]) -> bytes:
-    """Return an export with files of days, as text, by their paths."""
+    """Return an export with a file for each day: the text by path."""
     users = [{"id": "U1", "name": "mara", "profile": {"real_name": "Mara"}}, {"id": "U2", "name": "bo"}]
     places = {
         "users.json": users,
@@ -148,7 +148,7 @@ def matrix_event(
 
 
 def teams(*said: tuple[str, str]) -> dict[str, object]:
-    """Return messages as Microsoft Graph does, the newest first."""
+    """Return messages in the form of Microsoft Graph, the newest first."""
     messages = [
         {
             "id": str(number),
@@ -164,7 +164,7 @@ def teams(*said: tuple[str, str]) -> dict[str, object]:
 
 
 def skype(*said: tuple[str, str]) -> dict[str, object]:
-    """Return `messages.json` of a personal account of Teams or of Skype."""
+    """Return the `messages.json` of a personal Teams or Skype account."""
     messages = [
         {"id": "1", "displayName": name, "originalarrivaltime": TIME, "messagetype": "RichText", "content": text}
         for name, text in said

@@ -1,9 +1,9 @@
-"""A file system that folds names, as those of macOS do: it finds a file by any composition and case of its name, and
-lists the name that the file was made with.
+"""A file system that folds names like those of macOS: it finds a file by any composition and case of its name, and
+lists the name with which the file was created.
 
-Everything below a folder named DISK folds, in this process while `folding_disk` lasts, and in converter workers of
+Names below a folder named DISK fold, in this process inside `folding_disk`, and in converter workers of
 `tests/ingest/folding_worker.py`. Only calls of the operating system are replaced; the files are real. Their modes
-inject faults: NO_ACCESS as for a folder that the system protects, ELSEWHERE as for a file in a cloud that cannot be
+inject faults: NO_ACCESS imitates a folder that the system protects, ELSEWHERE imitates a file in a cloud that cannot be
 fetched now, and DATALESS sets `st_flags`.
 """
 
@@ -27,12 +27,12 @@ _scandir, _listdir, _lstat, _stat = os.scandir, os.listdir, os.lstat, os.stat
 
 
 def fold(name: str) -> str:
-    """Return the form in which names are compared: canonical caseless matching (Unicode, D145)."""
+    """Return the form for comparing names: canonical caseless matching (Unicode, D145)."""
     return unicodedata.normalize("NFD", unicodedata.normalize("NFD", name).casefold())
 
 
 class _Found:
-    """A result of `stat`, or an entry of a folder, with what macOS adds."""
+    """A result of `stat`, or an entry of a folder, with the additional fields of macOS."""
 
     def __init__(self, found: Any) -> None:
         self._found = found
@@ -52,7 +52,7 @@ class _Found:
 
 
 def _spelled(path: Any) -> Any:
-    """Return a path as the disk spells it, as far as it exists."""
+    """Return a path with the spelling on the disk, as far as it exists."""
     text = os.fspath(path) if isinstance(path, str | os.PathLike) else ""
     if not isinstance(text, str) or f"/{DISK}/" not in text:
         return path
@@ -72,7 +72,7 @@ def _folding(call: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refusing(call: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a call that fails for what cannot be read."""
+    """Return a wrapper of a call that fails for unreadable files."""
 
     def opened(path: Any, *args: Any, **options: Any) -> Any:
         real = _spelled(path)

@@ -1,6 +1,6 @@
-"""The file system of `folding.py` as a real one, through FUSE: `python -m tests.folding_mount BACKING PLACE` shows the
-files of one folder in another, for reading. It speaks the kernel's protocol (linux/fuse.h, 7.31) itself, because
-libfuse is not there; nothing is cached. To mount it takes root.
+"""A FUSE mount of the file system of `folding.py`: `python -m tests.folding_mount BACKING PLACE` shows the files of one
+folder in another, read-only. It implements the kernel's protocol (linux/fuse.h, 7.31) itself, because
+libfuse is not available. Nothing is cached. Mounting needs root.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ATTRIBUTES = struct.Struct("<6Q10I")
 
 @contextmanager
 def folding_mount(backing: Path, place: Path) -> Iterator[None]:
-    """Show `backing` in `place`; skip the test where that is not possible."""
+    """Show `backing` in `place`. Skip the test if this is not possible."""
     place.mkdir()
     server = subprocess.Popen([sys.executable, "-m", "tests.folding_mount", str(backing), str(place)])
     try:
@@ -68,16 +68,16 @@ class Server:
             try:
                 request = os.read(device, 1 << 20)
             except OSError as error:
-                if error.errno == errno.ENODEV:  # it was unmounted
+                if error.errno == errno.ENODEV:  # the file system was unmounted
                     return
                 continue
             _, code, unique, node, *_ = _HEADER.unpack_from(request)
-            if code in (2, 36, 42):  # these get no reply
+            if code in (2, 36, 42):  # requests without a reply
                 continue
             status, reply = 0, b""
             try:
                 reply = calls[code](node, request[_HEADER.size :])
-            except KeyError:  # a call that it does not know
+            except KeyError:  # an unknown request
                 status = -errno.ENOSYS
             except OSError as error:
                 status = -(error.errno or errno.EIO)

@@ -1,9 +1,9 @@
-"""`gnoctl` and the daemon as processes of their own, forked from ones that have their imports: Python, which takes nine
-tenths of a daemon's start, is not started for each.
+"""`gnoctl` and the daemon as separate processes, forked from processes that already have their imports. Starting Python
+takes nine tenths of the time of a daemon's start, and a fork avoids it.
 
-A fork gets arguments, environment, folder and outputs as a new process does, and runs the same entry point. What Python
-reads from the environment when it starts cannot be given to a fork: see `is_possible`. `ps` and `/proc` show a forked
-daemon with the command and the environment of the process that it is forked from, so it has a name: see `name`.
+A fork gets arguments, environment, folder and outputs like a new process, and runs the same entry point. Variables that
+Python reads only at its start have no effect on a fork: see `is_possible`. `ps` and `/proc` show a forked daemon with
+the command and the environment of its parent, so it gets a name: see `name`.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ from tests import leftovers
 _READ_AT_START = ("PYTHON", "LC_", "LANG")
 _READ_LATER = "PYTHON_KEYRING_BACKEND"
 _lock = threading.Lock()
-# The connection to the process that forks, as soon as there is one. It ends when this one does.
+# The connection to the forking process, once it exists. That process ends with this one.
 _connections: list[socket.socket] = []
 
 
 def is_possible(environment: Mapping[str, str]) -> bool:
-    """Tell whether a fork would be like a new process with this environment."""
+    """Return whether a fork would behave like a new process with this environment."""
     return sys.platform == "linux" and _at_start(environment) == _at_start(os.environ)
 
 
 def run(
     arguments: Sequence[str], environment: Mapping[str, str], folder: Path, timeout_s: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run gnoctl as `subprocess.run` does, with captured text and without input. Raises TimeoutExpired."""
+    """Run gnoctl like `subprocess.run`, with captured text and without input. Raises TimeoutExpired."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         with _lock:
             process = _Forked(_connection(), arguments, environment, str(folder), out, err)
@@ -58,12 +58,12 @@ def run(
 
 
 def name(path: str) -> str:
-    """Return what the daemon with this socket is called in `/proc/PID/comm`, if it is forked."""
+    """Return the name in `/proc/PID/comm` of a forked daemon with this socket."""
     return f"gnod-{hashlib.sha256(path.encode()).hexdigest()[:10]}"
 
 
 class _Forked:
-    """A process that another one forks on request. That one waits for it, and tells its status."""
+    """A process that another process forks on request. The parent waits for it, and reports its status."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class _Forked:
 
 
 class _Daemon:
-    """What `gnod.client.starting` uses of `subprocess.Popen`."""
+    """The part of `subprocess.Popen` that `gnod.client.starting` uses."""
 
     def __init__(
         self, forking: socket.socket, command: Sequence[str], *, stdout: IO[bytes], env: Mapping[str, str], **_: object
@@ -126,11 +126,11 @@ def _connection() -> socket.socket:
     if not _connections:
         ours, theirs = socket.socketpair()
         command = [sys.executable, "-m", "tests.forked"]
-        # Machines find their processes by these variables, and a test may have set them for itself.
+        # Machines find their processes by these variables, which a test may also have set for its own process.
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GNO")}
         with theirs:
             process = subprocess.Popen(command, stdin=theirs.fileno(), stdout=subprocess.DEVNULL, env=environment)
-        process.returncode = 0  # nobody waits for it: it ends with this process
+        process.returncode = 0  # no code waits for it, because it ends with this process
         leftovers.share(ours)
         leftovers.share_process(process.pid)
         atexit.register(ours.close)
@@ -139,10 +139,10 @@ def _connection() -> socket.socket:
 
 
 def _main() -> None:
-    """Fork gnoctl on request; and, from one more process, the daemons that it starts."""
+    """Fork gnoctl on request, and from another process the daemons that gnoctl starts."""
     requests = socket.socket(fileno=os.dup(0))
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for `_report`
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # no code waits for `_report`
     daemons, theirs = socket.socketpair()
     if os.fork() == 0:
         requests.close()
@@ -153,7 +153,7 @@ def _main() -> None:
 
 
 def _serve(requests: socket.socket, prepare: Callable[[], None], entry: Callable[[], None]) -> NoReturn:
-    """Fork for each request, until nobody is left who could send one."""
+    """Fork for each request, until the last sender has closed its connection."""
     is_prepared = False
     while True:
         request, descriptors, _, _ = socket.recv_fds(requests, 1, 3)
@@ -171,7 +171,7 @@ def _serve(requests: socket.socket, prepare: Callable[[], None], entry: Callable
 
 
 def _report(entry: Callable[[], None], connection: int, out: int, err: int) -> NoReturn:
-    """Run the entry point in a fork, and tell its process and its status."""
+    """Run the entry point in a fork, and report its process id and its status."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     request = socket.socket(fileno=connection)
     arguments, environment, folder = json.loads(request.makefile("rb").readline())
@@ -182,7 +182,7 @@ def _report(entry: Callable[[], None], connection: int, out: int, err: int) -> N
     os.close(err)
     request.sendall(b"%d\n" % pid)
     _, status = os.waitpid(pid, 0)
-    with contextlib.suppress(OSError):  # the command that started a daemon has ended before it
+    with contextlib.suppress(OSError):  # the command that started the daemon has already ended
         request.sendall(b"%d\n" % os.waitstatus_to_exitcode(status))
     os._exit(0)
 
@@ -214,7 +214,7 @@ def _run_gnoctl(daemons: socket.socket) -> None:
     from gnod.client import starting
 
     class Subprocess:
-        """In place of the module `subprocess`."""
+        """Replaces the module `subprocess`."""
 
         DEVNULL = subprocess.DEVNULL
         Popen = functools.partial(_Daemon, daemons)

@@ -1,4 +1,4 @@
-"""A gate for tests that are not about it: it lets everything within a scope through, and keeps what passes."""
+"""A gate for tests about other things: it lets everything within a scope through, and records it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hits of a search over a small index, as a client gets them."""
+"""Search a small index, and return the hits in the form that a client gets."""
 
 from __future__ import annotations
 

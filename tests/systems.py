@@ -1,4 +1,4 @@
-"""What a test needs of the system, of its file system or of its user: marks that skip it elsewhere, with the reason."""
+"""Marks for requirements on the system, the file system or the user. They skip a test elsewhere, with the reason."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as several users")
-not_as_root = pytest.mark.skipif(os.geteuid() == 0, reason="root may read and write everything")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to act as several users")
+not_as_root = pytest.mark.skipif(os.geteuid() == 0, reason="permissions do not restrict root")
 
 
 def needs_linux(why: str) -> pytest.MarkDecorator:
@@ -26,5 +26,5 @@ def _takes_any_name() -> bool:
     return True
 
 
-needs_any_name = pytest.mark.skipif(not _takes_any_name(), reason="this file system has only names that are UTF-8")
+needs_any_name = pytest.mark.skipif(not _takes_any_name(), reason="this file system accepts only UTF-8 names")
 needs_proc = needs_linux("reads /proc")

@@ -1,4 +1,4 @@
-"""A command on a terminal of its own, as a person sees it."""
+"""Run a command on its own terminal, and read what a person sees."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _TIMEOUT_S = 60.0
 
 
 class Terminal:
-    """Runs a command whose input and both outputs are one terminal. A context manager: at its end the command is dead.
+    """Runs a command with one terminal for its input and both outputs. A context manager, which kills the command.
 
-    The command's last words arrive some time after it has ended, so `finish` reads until the system says that nobody
-    holds the other side any more.
+    The last output of the command arrives some time after its end, so `finish` reads until the system reports that no
+    process has the other side open.
     """
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str], cwd: Path | None = None) -> None:
@@ -37,11 +37,11 @@ class Terminal:
 
     @property
     def shown(self) -> str:
-        """All that was shown so far. Undecodable bytes are lone surrogates."""
+        """The whole output so far. Undecodable bytes are lone surrogates."""
         return self._written.decode("utf-8", "surrogateescape")
 
     def read_until(self, condition: Callable[[str], bool]) -> None:
-        """Read on until `condition` is true of what was shown since something was typed, or nothing more can come."""
+        """Read until `condition` is true for the output since the last input, or until the output ends."""
         deadline = time.monotonic() + _TIMEOUT_S
         while not condition(self._written[self._typed_at :].decode("utf-8", "surrogateescape")):
             if not self._read(deadline - time.monotonic()):
@@ -67,12 +67,12 @@ class Terminal:
         os.close(self._ours)
 
     def _read(self, timeout_s: float) -> bool:
-        """Wait for more and read it; tell whether there was any."""
+        """Wait for more output and read it. Return whether there was any."""
         ready, _, _ = select.select([self._ours], [], [], max(timeout_s, 0))
         assert ready, f"nothing more within {_TIMEOUT_S:g} s of: {self.shown}"
         try:
             data = os.read(self._ours, 65536)
-        except OSError:  # Linux says EIO when the last writer is gone
+        except OSError:  # Linux reports EIO after the last writer has closed the terminal
             data = b""
         self._written += data
         return bool(data)

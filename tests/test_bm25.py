@@ -1,4 +1,4 @@
-"""One formula for every score by words, the same for a number and for an array."""
+"""One formula computes all scores by words, and gives the same results for numbers and arrays."""
 
 from __future__ import annotations
 

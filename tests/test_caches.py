@@ -1,4 +1,4 @@
-"""Caches of a budget together keep to its bytes, whatever they are asked and from however many threads."""
+"""The caches of a budget together stay within its bytes, for any requests and any number of threads."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_several_threads() -> None:
 
 
 def test_entries_take_what_is_said_of_them() -> None:
-    """A budget would be worth little if its bytes were not those of the process."""
+    """The bytes of a budget must match the memory of the process."""
     budget = CacheBudget(512 << 10)
     cache: Computed[str, tuple[str, str]] = Computed(lambda word: (word + "a", word + "é"), budget)
     tracemalloc.start()
@@ -92,7 +92,7 @@ def little(monkeypatch: pytest.MonkeyPatch) -> int:
 
 @pytest.mark.slow
 def test_what_is_asked_about_words_keeps_to_the_limit(little: int) -> None:
-    """All that keeps something of the words of queries and texts, in several languages."""
+    """Call all functions that cache facts about words of queries and texts, in several languages."""
     rng = random.Random(7)
     languages = [Analyzer(language) for language in ("de", "en", "hi", "ru")]
     _ask_about(_words(rng, 20), languages)

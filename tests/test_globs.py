@@ -1,4 +1,4 @@
-"""Globs over paths: what they mean, and that no pattern and no path makes them slow."""
+"""The meaning of globs over paths, and their speed for any pattern and any path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wait in a coroutine for what has no event: another process, a thread, or the other side of a socket."""
+"""Wait in a coroutine for changes without an event: in another process, a thread, or the other side of a socket."""
 
 from __future__ import annotations
 

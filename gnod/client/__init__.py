@@ -1,4 +1,4 @@
-"""The Python client: `Client` blocks, `AsyncClient` has many requests in flight.
+"""The Python client. `Client` blocks; `AsyncClient` can have many requests in flight.
 
     from gnod.client import Client
 
@@ -6,8 +6,8 @@
         for hit in gnod.search("kayak permit", limit=5).hits:
             print(hit.title, hit.uri)
 
-Knows the protocol and how to start the daemon, but nothing behind the socket. It prints nothing and raises the errors
-of `gnod.errors`. The names are imported on first use: `gnoctl` needs only the blocking connection, without asyncio."""
+The client only uses the protocol and can start the daemon. It prints nothing and raises the errors of `gnod.errors`.
+The classes are imported on first use, because `gnoctl` needs only the blocking connection, without asyncio."""
 
 from __future__ import annotations
 

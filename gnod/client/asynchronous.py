@@ -1,4 +1,4 @@
-"""The client for programs with an event loop, and its subscriptions: many requests in flight, over one connection.
+"""The client for programs with an event loop, and its subscriptions. One connection carries many requests.
 
 Starts the daemon if it is not running. Must not depend on the methods; `shortcuts` has them.
 """
@@ -29,11 +29,11 @@ R = TypeVar("R", bound=Result)
 
 
 class AsyncClient(Shortcuts):
-    """A client for one event loop; any number of tasks may call at once. An async context manager.
+    """A client for one event loop; any number of tasks may use it concurrently. An async context manager.
 
-    Cancelling a task cancels its request. If the connection is lost, calls in flight that only read are repeated, the
-    others raise Unavailable; the next call connects again. A daemon that sends nothing for `timeout_s` (default: what
-    `gnod.protocol.methods` says of the method) raises TimedOut."""
+    Cancelling a task cancels its request. If the connection is lost, the client repeats calls that only read; other
+    calls in flight raise Unavailable, and the next call connects again. A call raises TimedOut if the daemon sends
+    nothing for `timeout_s` (default: the limit of the method in `gnod.protocol.methods`)."""
 
     def __init__(self, places: IndexPaths, *, start: bool = True, timeout_s: float | None = None) -> None:
         self._places = places
@@ -84,8 +84,8 @@ class AsyncClient(Shortcuts):
     ) -> R:
         """Return the daemon's answer. Raises the daemon's error, Unavailable if the connection is lost, or TimedOut.
 
-        `on_progress` is called in the event loop, for each progress notification before the answer. Raises UsageError
-        in another event loop than the first.
+        Calls `on_progress` in the event loop, for each progress notification before the answer. Raises UsageError in
+        another event loop than the first.
         """
         for pause_s in pauses_s(method):
             try:
@@ -111,7 +111,7 @@ class AsyncClient(Shortcuts):
             await asyncio.sleep(REOPEN_POLL_S)
 
     def subscribe(self, since: int | None = None, collections: Sequence[str] = ()) -> AsyncSubscription:
-        """Return the changes of the index from now on, or from the clock `since`; of all collections if empty."""
+        """Return the changes of the index from now on, or since the clock `since`. `collections`: empty for all."""
         params = IndexSubscribeParams(since=since, collections=[*collections])
         subscription = AsyncSubscription(self._places, params, may_start=self._may_start)
         self._subscriptions.add(subscription)
@@ -119,7 +119,7 @@ class AsyncClient(Shortcuts):
 
     async def _connected(self) -> Wire:
         self._check_loop()
-        async with self._opening:  # one task connects, and the others wait
+        async with self._opening:  # one task connects while the others wait
             if self._closed:
                 raise Unavailable("this client is closed")
             if self._wire is None or self._wire.is_closed:
@@ -133,14 +133,14 @@ class AsyncClient(Shortcuts):
         self._loop = running
 
 
-# The number of unread changes that are buffered. Beyond it, the daemon waits, and sends the rest together.
+# The maximum number of unread changes in the buffer. When it is full, the daemon waits, and sends the rest together.
 MAX_UNREAD = 16
 
 
 class AsyncSubscription:
     """An async iterator of IndexChanged and an async context manager. `begun` is the state at the start.
 
-    It has a connection of its own, so that unread changes do not delay other calls.
+    It has its own connection, so that unread changes do not delay other calls.
     """
 
     begun: IndexSubscribeResult

@@ -1,4 +1,4 @@
-"""The client for programs without an event loop, and its subscriptions: one request at a time.
+"""The client for programs without an event loop, and its subscriptions. It sends one request at a time.
 
 Starts the daemon if it is not running. Must not depend on the methods; `shortcuts` has them.
 """
@@ -28,9 +28,9 @@ R = TypeVar("R", bound=Result)
 class Client(Shortcuts):
     """A client for one thread at a time. A context manager.
 
-    If the connection is lost, a call that only reads is repeated, any other raises Unavailable; the next call connects
-    again. A daemon that sends nothing for `timeout_s` (default: what `gnod.protocol.methods` says of the method) raises
-    TimedOut.
+    If the connection is lost, the client repeats a call that only reads; any other call raises Unavailable, and the
+    next call connects again. A call raises TimedOut if the daemon sends nothing for `timeout_s` (default: the limit of
+    the method in `gnod.protocol.methods`).
     """
 
     def __init__(self, places: IndexPaths, *, start: bool = True, timeout_s: float | None = None) -> None:
@@ -77,8 +77,8 @@ class Client(Shortcuts):
     def call(self, method: str, params: Params, result_type: type[R], *, on_progress: OnProgress | None = None) -> R:
         """Return the daemon's answer. Raises the daemon's error, Unavailable if the connection is lost, or TimedOut.
 
-        `on_progress` is called for each progress notification before the answer. Raises UsageError if another thread
-        is waiting for an answer.
+        Calls `on_progress` for each progress notification before the answer. Raises UsageError if another thread is
+        waiting for an answer.
         """
         if not self._in_use.acquire(blocking=False):
             raise UsageError("this Client is waiting for an answer: make one for each thread")
@@ -104,14 +104,14 @@ class Client(Shortcuts):
             return connection.call(method, params, result_type, on_progress=on_progress, timeout_s=limit_s)
         except GnoError:
             raise
-        except BaseException:  # perhaps it was interrupted within a message, so the next call needs a new connection
+        except BaseException:  # it may have interrupted a message, so the next call needs a new connection
             connection.close()
             raise
 
     def subscribe(self, since: int | None = None, collections: Sequence[str] = ()) -> Subscription:
-        """Return the changes of the index from now on, or from the clock `since`; of all collections if empty.
+        """Return the changes of the index from now on, or since the clock `since`. `collections`: empty for all.
 
-        It uses a connection of its own, so the client can be called meanwhile.
+        The subscription has its own connection, so the client stays usable meanwhile.
         """
         if self._closed:
             raise Unavailable("this client is closed")
@@ -128,7 +128,7 @@ class Client(Shortcuts):
         if self._closed:
             raise Unavailable("this client is closed")
         if self._connection is not None and self._process != os.getpid():
-            # A forked process would read the answers of its parent, whose connection stays open.
+            # A forked process must not read its parent's answers. The parent's connection stays open.
             self._connection.take_socket().close()
             self._connection = None
         elif self._connection is not None and self._connection.is_lost:
@@ -143,8 +143,8 @@ class Client(Shortcuts):
 class Subscription:
     """An iterator of IndexChanged and a context manager. It owns the connection.
 
-    `begun` is the state at the start; `clock` is where to resume. A change counts as processed when the next one is
-    requested, so an interruption in between repeats a change rather than losing it.
+    `begun` is the state at the start; resume from `clock`. A change counts as processed when the next one is requested,
+    so an interruption in between repeats a change instead of losing it.
     """
 
     def __init__(self, connection: Connection, params: IndexSubscribeParams) -> None:

@@ -1,6 +1,6 @@
-"""One connection to the daemon: a blocking Unix socket, one request at a time. Must not depend on the methods.
+"""One connection to the daemon: a blocking Unix socket with one request at a time. Must not depend on the methods.
 
-The functions that turn messages into results, errors and progress serve both clients. Every `gnoctl` command imports
+Both clients use the functions that turn messages into results, errors and progress. Every `gnoctl` command imports
 this module, so it imports nothing slow.
 """
 
@@ -37,7 +37,7 @@ CONNECT_TIMEOUT_S = 5.0
 REOPEN_TIMEOUT_S = 15.0
 REOPEN_POLL_S = 0.02
 SILENCE_S = 1.0
-# A daemon that is shutting down still accepts connections for a moment, and drops them.
+# While a daemon shuts down, it still accepts connections for a moment and drops them.
 REPEAT_PAUSES_S = (0.0, 0.1, 0.5)
 PROGRESS_TOKEN = 1  # one request at a time needs only one token
 
@@ -46,10 +46,10 @@ OnProgress = Callable[[ProgressValue], None]
 
 
 class Connection:
-    """A context manager. An interrupted request is cancelled before the exception propagates.
+    """A context manager. It cancels an interrupted request before the exception propagates.
 
-    While the daemon reopens its index, it refuses requests; it then connects again and repeats the request.
-    `on_silence` is called once, if the first message from the daemon takes longer than `SILENCE_S`.
+    While the daemon reopens its index, it refuses requests; this class then connects again and repeats the request.
+    It calls `on_silence` once, if the first message from the daemon takes longer than `SILENCE_S`.
     """
 
     on_silence: Callable[[], None] | None = None
@@ -73,7 +73,7 @@ class Connection:
 
     def close(self) -> None:
         """Close the connection; a thread that waits for a message gets Unavailable."""
-        with contextlib.suppress(OSError):  # it is closed already
+        with contextlib.suppress(OSError):  # it is already closed
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
 
@@ -83,7 +83,7 @@ class Connection:
 
     @property
     def is_lost(self) -> bool:
-        """Whether the daemon has closed the connection, perhaps with a last message that is unread."""
+        """Whether the daemon has closed the connection. A last message may still be unread."""
         if self._socket.fileno() < 0:
             return True
         poll = select.poll()
@@ -141,7 +141,7 @@ class Connection:
             raise lost(str(error.strerror or error)) from None
 
     def listen(self, method: str, params_type: type[R]) -> Iterator[R]:
-        """Yield the notifications of one name, for ever. Raises Unavailable if the connection is lost."""
+        """Yield the notifications of one name without end. Raises Unavailable if the connection is lost."""
         while True:
             try:
                 self._socket.settimeout(None)
@@ -152,7 +152,7 @@ class Connection:
                 yield decode(message.params, params_type)
 
     def _send(self, payload: bytes) -> None:
-        # Read next, because the daemon may have sent the reason.
+        # Ignore it: the next read finds the reason that the daemon may have sent.
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             self._socket.sendall(payload + b"\n")
 
@@ -162,7 +162,7 @@ class Connection:
             if not isinstance(response.method, UnsetType):
                 if on_progress and (progress := decode_progress(response)):
                     on_progress(progress.value)
-            # An error without an id means an unreadable request, and only one request is open.
+            # An error without an id is about an unreadable request, and only one request is open.
             elif response.id == request_id or (response.error and response.id is None):
                 return response
 
@@ -194,8 +194,8 @@ class Connection:
 
 
 def connect(places: IndexPaths) -> Connection:
-    """Return a connection to the daemon of an index. Raises DaemonNotRunning if nothing listens, ForeignSocket if
-    another user does."""
+    """Return a connection to the daemon of an index. Raises DaemonNotRunning if no process listens, ForeignSocket if
+    another user's process does."""
     check_socket_path(places.socket)
     try:
         return Connection(str(places.socket))
@@ -206,7 +206,7 @@ def connect(places: IndexPaths) -> Connection:
             {"index": places.index, "socket": str(places.socket)},
         ) from None
     except OSError as error:
-        check_place(str(places.socket))  # perhaps it is another user's socket
+        check_place(str(places.socket))  # it may be another user's socket
         reason = "it accepts no connections" if isinstance(error, TimeoutError) else error.strerror
         raise Unavailable(f"cannot connect to the daemon at {places.socket}: {reason}") from None
 
@@ -240,7 +240,7 @@ def _connect(sock: socket.socket, path: str) -> None:
         try:
             return sock.connect(path)
         except BlockingIOError:
-            # The listen queue is full. Connecting to a Unix socket then fails at once, whatever the timeout is.
+            # The listen queue is full. Then connecting to a Unix socket fails at once, regardless of the timeout.
             if time.monotonic() > deadline:
                 raise TimeoutError from None
             time.sleep(0.01)
@@ -271,7 +271,8 @@ def decode_result(response: Response, result_type: type[R]) -> R:
 
 
 def refusal(response: Response) -> GnoError | None:
-    """Return the error of a reply without an id: to an unreadable request, or to a refused connection."""
+    """Return the error of a reply without an id, which the daemon sends for an unreadable request or to refuse a
+    connection."""
     return _error(response) if response.error is not None and response.id is None else None
 
 
@@ -285,7 +286,7 @@ def decode(raw: bytes | msgspec.Raw, result_type: type[R]) -> R:
 
 
 def decode_progress(message: Response) -> ProgressParams | None:
-    """Return the progress in a notification; None if it is another notification."""
+    """Return the progress in a notification; None if it is of another kind."""
     if message.method != PROGRESS_METHOD or isinstance(message.params, UnsetType):
         return None
     try:
@@ -295,7 +296,7 @@ def decode_progress(message: Response) -> ProgressParams | None:
 
 
 def silent(daemon: peer.Descriptor, method: str, timeout_s: float) -> TimedOut:
-    """Return the error of a daemon that has sent nothing for `timeout_s`; it says what the daemon does."""
+    """Return the error for a daemon that has sent nothing for `timeout_s`. It describes the state of the daemon."""
     try:
         pid = peer.peer_pid(daemon)
     except OSError:
@@ -307,7 +308,7 @@ def silent(daemon: peer.Descriptor, method: str, timeout_s: float) -> TimedOut:
 
 
 def is_lost(error: GnoError) -> bool:
-    """Tell whether the daemon ended before it answered, so that the next one may answer."""
+    """Return whether the daemon ended before it answered, so that the next one may answer."""
     return isinstance(error, ShuttingDown) or error.details.get("connection") == "lost"
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # A daemon that starts may be upgrading a large index.
 START_TIMEOUT_S = 15.0
-# A daemon whose socket was deleted notices it within two seconds.
+# A daemon notices within two seconds that its socket was deleted.
 RENEW_TIMEOUT_S = 3.0
 _POLL_S = 0.05
 
@@ -30,7 +30,7 @@ OnWait = Callable[[], None]
 
 
 def places_of(index: str | None, socket: Path | None) -> IndexPaths:
-    """Return the places of `index`, with another socket if one is given."""
+    """Return the paths of `index`. `socket` replaces the usual socket."""
     places = resolve(index)
     return places if socket is None else msgspec.structs.replace(places, socket=socket.expanduser().absolute())
 
@@ -38,7 +38,7 @@ def places_of(index: str | None, socket: Path | None) -> IndexPaths:
 def connect_or_start(
     places: IndexPaths, *, may_start: bool, on_started: OnStarted | None = None, on_wait: OnWait | None = None
 ) -> Connection:
-    """Return a connection; start the daemon if it is not running and `may_start`, unless GNO_NO_AUTOSTART is set."""
+    """Return a connection. If the daemon is not running, start it if `may_start`, unless GNO_NO_AUTOSTART is set."""
     try:
         return connect_running(places, on_wait=on_wait)
     except DaemonNotRunning:
@@ -52,11 +52,11 @@ def connect_or_start(
 def connect_running(
     places: IndexPaths, *, timeout_s: float = START_TIMEOUT_S, on_wait: OnWait | None = None
 ) -> Connection:
-    """Return a connection. While a daemon holds the index's lock, wait until it listens, at most `timeout_s`.
+    """Return a connection. While a daemon holds the index's lock, wait at most `timeout_s` until it listens.
 
-    Raises DaemonNotRunning if no daemon holds the lock, and Unavailable if the one that does accepts no connection.
+    Raises DaemonNotRunning if no daemon holds the lock, and Unavailable if the holder does not accept connections.
     """
-    begun = time.monotonic()
+    started = time.monotonic()
     while True:
         try:
             connection = connect_now(places)
@@ -66,7 +66,7 @@ def connect_running(
             holder = holder_of(places.lock_file)
             if holder is None:
                 raise _not_running(places) from error
-        waited_s = time.monotonic() - begun
+        waited_s = time.monotonic() - started
         if waited_s > min(timeout_s, RENEW_TIMEOUT_S if holder.socket else START_TIMEOUT_S):
             raise _not_listening(places, holder)
         if on_wait is not None and waited_s > SILENCE_S:
@@ -76,8 +76,8 @@ def connect_running(
 
 
 def connect_now(places: IndexPaths) -> Connection:
-    """Return a connection at the usual socket, or at the one that the holder of the index's lock names. Raises
-    DaemonNotRunning if nothing listens there."""
+    """Return a connection to the usual socket, or to the socket that the holder of the index's lock names. Raises
+    DaemonNotRunning if no process listens there."""
     try:
         return connect(places)
     except (Unavailable, Refused):
@@ -88,13 +88,13 @@ def connect_now(places: IndexPaths) -> Connection:
 
 
 def socket_in_use(places: IndexPaths) -> Path:
-    """Return where the running daemon listens; if none is running, the usual path."""
+    """Return the socket path of the running daemon; the usual path if none is running."""
     holder = holder_of(places.lock_file)
     return Path(holder.socket) if holder and holder.socket else places.socket
 
 
 def gnoctl(places: IndexPaths) -> str:
-    """Return how gnoctl is called for this index, for messages."""
+    """Return the gnoctl command for this index, for messages."""
     return "gnoctl" if places.index == DEFAULT_INDEX else f"gnoctl --index {places.index}"
 
 

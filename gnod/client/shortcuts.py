@@ -1,6 +1,6 @@
-"""What both clients know of the methods: how long to wait, whether to repeat, and shortcuts for the common ones.
+"""Both clients use this module for the methods: how long to wait, whether to repeat, and shortcuts for common ones.
 
-A shortcut (`client.search("kayak", limit=5)`) takes the fields of the parameters' struct, so type checkers and editors
+A shortcut (`client.search("kayak", limit=5)`) takes the fields of the parameter struct, so type checkers and editors
 know every name and type. It returns the method's result; `AsyncClient` returns a coroutine.
 """
 
@@ -55,7 +55,7 @@ class Shortcut(Generic[P, R]):
 
 
 class Shortcuts:
-    """The base of both clients. For the other methods, and for progress, use `call`."""
+    """The base of both clients. Use `call` for the other methods and for progress."""
 
     search = Shortcut("search.lexical", s.SearchLexicalParams, s.SearchResult)
     vsearch = Shortcut("search.vector", s.SearchVectorParams, s.SearchResult)
@@ -74,13 +74,14 @@ class Shortcuts:
 
 
 def pauses_s(method: str) -> tuple[float, ...]:
-    """Return the pauses before a call is repeated after its connection was lost; empty if it must not be repeated."""
+    """Return the pauses before repetitions of a call whose connection was lost; empty if it must not be repeated."""
     known = METHODS.get(method)
     return REPEAT_PAUSES_S if known is not None and known.is_repeatable else ()
 
 
 def waiting(method: str, timeout_s: float | None, on_progress: OnProgress | None) -> tuple[float, OnProgress | None]:
-    """Return the seconds to wait between two messages, and who gets the progress: what takes long must tell of it."""
+    """Return the seconds to wait between two messages, and the receiver of progress. Long calls always request
+    progress, so that messages arrive within the limit."""
     known = METHODS.get(method)
     limit_s = known.limit_s if known is not None else SHORT_S
     return timeout_s or limit_s, on_progress or (_ignore if limit_s == LONG_S else None)

@@ -22,14 +22,14 @@ from gnod.protocol.base import NoParams
 from gnod.protocol.daemon import DaemonStatusResult
 
 OnStarted = Callable[[IndexPaths, int], None]
-"""Called with the process id of the started daemon."""
+"""Called with the paths of the index and the process id of the started daemon."""
 
 FIRST_POLL_S = 0.01
 SLOWEST_POLL_S = 0.05
 MAX_STARTUP_LOG_BYTES = 256 * 1024
 MIN_FREE_BYTES = 64 * 1024
 
-# A daemon that cannot start prints one sentence; its exit status gives the class of the error.
+# If a daemon cannot start, it prints one sentence. Its exit status gives the class of the error.
 _KINDS: dict[int, type[errors.GnoError]] = {
     errors.EXIT_VALIDATION: errors.Refused,
     errors.EXIT_NOT_RUNNING: errors.DaemonNotRunning,
@@ -45,9 +45,9 @@ def start(
 ) -> Connection:
     """Return a connection to the started daemon, or to one that another client has started at the same time.
 
-    `on_demand`: the user did not ask for the daemon, so it refuses if its config has `autostart: false`. `command`: run
-    this instead of `python -m gnod`. `on_started` gets the process id, unless another client was faster. Raises the
-    daemon's error if it cannot start.
+    `on_demand`: the user did not request the start, so the daemon refuses if its config has `autostart: false`.
+    `command`: run this instead of `python -m gnod`. `on_started` gets the process id, unless another client was faster.
+    Raises the daemon's error if it cannot start.
     """
     log = _startup_log(places)
     offset = log.stat().st_size
@@ -57,30 +57,30 @@ def start(
     if on_started and pid == child.pid:
         on_started(places, child.pid)
     if child.returncode is None:
-        # It may outlive this process or not: then somebody must wait for it, or it stays in the process table.
+        # If it ends before this process, a thread must wait for it, or it stays in the process table.
         threading.Thread(target=_reap, args=(child.pid,), name="gnod-ended", daemon=True).start()
         child.returncode = 0  # this avoids a ResourceWarning
     return connection
 
 
 def lock_is_held(places: IndexPaths) -> bool:
-    """Return whether a daemon serves this index or is starting. Tries to take the lock for a moment."""
+    """Return whether a daemon serves this index or is starting. Takes the lock for a moment."""
     return holder_of(places.lock_file) is not None
 
 
 def _spawn(command: Sequence[str], places: IndexPaths, log: Path) -> subprocess.Popen[bytes]:
-    """Start the daemon as the leader of its own session, so that Ctrl-C and a closed terminal do not end it."""
+    """Start the daemon in its own session, so that Ctrl-C or closing the terminal does not end it."""
     given = {
         "GNO_CONFIG_DIR": places.config_dir,
         "GNO_DATA_DIR": places.data_dir,
         "GNO_CACHE_DIR": places.cache_dir,
         "GNO_SOCKET": places.socket,
     }
-    # The daemon runs in "/", so that it keeps no drive busy: make relative paths absolute.
+    # The daemon runs in "/", so that it keeps no drive busy. So make relative paths absolute.
     absolute = {name: str(path) for name, path in given.items() if os.environ.get(name)}
     if places.socket != resolve(places.index).socket:
         absolute["GNO_SOCKET"] = str(places.socket)  # the client may have its own socket path
-    # If a service runs this client, its manager must not take the daemon's notifications for the service's.
+    # If this client runs in a service, the manager must not take the daemon's notifications for the service's.
     inherited = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
     with open(private_file(log, os.O_WRONLY | os.O_APPEND), "ab") as output:  # noqa: PTH123
         return subprocess.Popen(
@@ -100,18 +100,18 @@ def _reap(pid: int) -> None:
 
 
 def _wait(places: IndexPaths, child: subprocess.Popen[bytes], log: Path, offset: int) -> tuple[Connection, int]:
-    """Return a connection to the daemon that answers, and its process id."""
+    """Wait for a daemon that answers. Return a connection to it, and its process id."""
     deadline = time.monotonic() + START_TIMEOUT_S
     pause = FIRST_POLL_S
     while True:
-        # Check before connecting: after the child has ended, try once more.
+        # Check before connecting, so that the loop tries once more after the child has ended.
         ended = child.poll() is not None
         try:
             if answered := _ask(connect_now(places)):
                 return answered
         except errors.DaemonNotRunning:
             pass
-        # The child ends if another daemon has the lock; that one may still be starting.
+        # The child also ends if another daemon has the lock. That daemon may still be starting.
         if ended and not lock_is_held(places):
             raise _failure(child.returncode, log, offset)
         if time.monotonic() > deadline:
@@ -124,8 +124,8 @@ def _wait(places: IndexPaths, child: subprocess.Popen[bytes], log: Path, offset:
 
 
 def _ask(connection: Connection) -> tuple[Connection, int] | None:
-    """Return the connection and the daemon's process id; None if the daemon closed the connection: one that finds a
-    damaged index replaces the index and begins again."""
+    """Return the connection and the daemon's process id; None if the daemon closed the connection. A daemon that finds
+    a damaged index closes it, replaces the index and starts again."""
     try:
         return connection, connection.call("daemon.status", NoParams(), DaemonStatusResult).pid
     except errors.Unavailable:
@@ -136,7 +136,7 @@ def _ask(connection: Connection) -> tuple[Connection, int] | None:
 
 
 def _startup_log(places: IndexPaths) -> Path:
-    """Return the file for what the daemon prints before its log is open, and when it crashes."""
+    """Return the file for the output of the daemon before its log is open, and for its crashes."""
     log = places.log_file.with_name(f"gnod-{places.index}.start.log")
     with open(first_file(places, log, os.O_WRONLY | os.O_CREAT), "ab") as file:  # noqa: PTH123
         if file.tell() > MAX_STARTUP_LOG_BYTES:
@@ -148,9 +148,9 @@ def _failure(status: int, log: Path, offset: int) -> errors.GnoError:
     with open(private_file(log, os.O_RDONLY), "rb") as file:  # noqa: PTH123
         file.seek(offset)
         printed = file.read().decode(errors="replace").strip()
-    # Warnings of libraries may come before the sentence, which may have several lines (config errors).
-    _, found, message = f"\n{printed}".rpartition("\ngnod: ")
-    if found:
+    # Warnings of libraries may precede the sentence. It may have several lines (config errors).
+    _, marker, message = f"\n{printed}".rpartition("\ngnod: ")
+    if marker:
         return _KINDS.get(status, errors.Unavailable)(message)
     if not printed and shutil.disk_usage(log.parent).free < MIN_FREE_BYTES:
         return errors.StorageFailed(f"gnod could not start: no space left on the disk that holds {log.parent}")

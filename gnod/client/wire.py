@@ -1,4 +1,4 @@
-"""One connection in an event loop, with many requests at once. Must not depend on the methods."""
+"""One connection in an event loop, with many concurrent requests. Must not depend on the methods."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gnod.paths import IndexPaths
 from gnod.protocol.base import CancelParams, Params, ProgressParams, Result
 from gnod.protocol.jsonrpc import CANCEL_METHOD, Response, decode_response, encode_call
 
-# The daemon accepts 64 requests per connection; half are reserved for cancelled ones that have not ended yet.
+# The daemon accepts 64 requests per connection. Half are reserved for cancelled requests that have not ended yet.
 MAX_IN_FLIGHT = 32
 
 R = TypeVar("R", bound=Result)
@@ -59,7 +59,7 @@ class Wire(asyncio.Protocol):
         self, method: str, params: Params, result_type: type[R], on_progress: OnProgress | None, timeout_s: float
     ) -> R:
         """Return the daemon's answer. Cancelling this cancels the request. Raises TimedOut if no message of any request
-        comes for `timeout_s`."""
+        arrives for `timeout_s`."""
         async with self._room:
             request_id = next(self._ids)
             if on_progress is not None:
@@ -71,7 +71,7 @@ class Wire(asyncio.Protocol):
             try:
                 async with limit:
                     response = await waiting.answer
-            except BaseException:  # it was cancelled, timed out, or `on_progress` failed
+            except BaseException:  # the call was cancelled or timed out, or `on_progress` failed
                 if not self.is_closed:
                     self._send(encode_call(CANCEL_METHOD, CancelParams(id=request_id)))
                 if limit.expired():
@@ -100,13 +100,13 @@ class Wire(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         now = asyncio.get_running_loop().time()
-        for waiting in self._waiting.values():  # the daemon is alive: it answers one request after the other
+        for waiting in self._waiting.values():  # the daemon is alive and answers the requests in turn
             if not waiting.answer.done():
                 waiting.limit.reschedule(now + waiting.timeout_s)
         for line in self._lines.feed(data):
             try:
                 self._take(decode_response(line))
-            except GnoError as error:  # this is not JSON-RPC, so the rest cannot be trusted
+            except GnoError as error:  # it is not JSON-RPC, so the rest cannot be trusted
                 self._fail(error)
                 self._transport.abort()
                 return
@@ -118,7 +118,7 @@ class Wire(asyncio.Protocol):
         self.lost.set_result(None)
 
     def _take_unread(self) -> None:
-        """Read what the daemon sent before it closed the connection: asyncio drops it when a write fails."""
+        """Read the data that the daemon sent before it closed the connection: asyncio drops it when a write fails."""
         with socket.socket(fileno=os.dup(self._transport.get_extra_info("socket").fileno())) as rest:
             rest.setblocking(False)
             with contextlib.suppress(OSError):
@@ -139,13 +139,13 @@ class Wire(asyncio.Protocol):
             self._on_notification(message)
 
     def _set_result(self, response: Response) -> None:
-        # An error without an id means an unreadable request, which may have been any of them.
+        # An error without an id is about an unreadable request. It may be any of them.
         error = refusal(response)
         if error and not self._waiting:
             self._refusal = error
         ids = list(self._waiting) if error else [response.id]
         for request_id in ids:
-            waiting = self._waiting.get(cast(int, request_id))  # None means that it was cancelled
+            waiting = self._waiting.get(cast(int, request_id))  # None: the call was cancelled
             if waiting and not waiting.answer.done():
                 waiting.answer.set_result(response)
 
@@ -173,7 +173,7 @@ async def open_wire(places: IndexPaths, *, may_start: bool, on_notification: OnN
 
 
 async def _connected_socket(places: IndexPaths, *, may_start: bool) -> socket.socket:
-    # Use a thread: connecting may wait for a daemon that starts or is busy.
+    # Use a thread, because connecting may wait for a daemon that is starting or busy.
     opening = asyncio.ensure_future(asyncio.to_thread(connect_or_start, places, may_start=may_start))
     try:
         return (await asyncio.shield(opening)).take_socket()

@@ -1,4 +1,4 @@
-"""The composition root: makes every service, in order, hands each what it needs, and closes them in reverse."""
+"""The composition root: makes every service in order, passes its dependencies, and closes the services in reverse."""
 
 from __future__ import annotations
 
@@ -84,15 +84,15 @@ from gnod.store.vectors.fingerprints import StoredFingerprints
 
 _MAX_WORKERS = 4
 _MAX_READERS = 4
-# Requests in flight may take this long when the daemon stops.
+# When the daemon stops, requests in flight may take this long.
 _SHUTDOWN_GRACE_S = 5.0
-# An engine that does not answer within this time is unreachable. A search waits less.
+# An engine is unreachable if it does not answer within this time. Searches wait less.
 _ENGINE_S = 5.0
-# A start waits this long for the postings, which are read beside the first steps. Until they are read, a search takes
+# The start waits this long for the postings, which are read during its first steps. Until they are read, a search takes
 # seconds in an index of a million documents.
 _POSTINGS_S = 3.0
 _LOWEST_PRIORITY = 19  # not SCHED_IDLE: on a machine that is always busy, the worker would not even start
-# Its models need more than 1 GB of address space, and it runs only while the processor is idle.
+# OCR models need more than 1 GB of address space, and run only while the processor is idle.
 _OCR_MEMORY_MB = 2048
 _OCR_TIME_FACTOR = 5
 
@@ -101,8 +101,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class ComposedServices:
-    """The services that `lifecycle.serve` keeps while the daemon runs. `closing` ends all of them, the last one
-    first."""
+    """The services that `lifecycle.serve` keeps while the daemon runs. `closing` ends them in reverse order."""
 
     handlers: Mapping[str, Handler]
     configuration: Configuration
@@ -136,11 +135,11 @@ async def start(
     on_demand: bool = False,
     addresses: Addresses | None = None,
 ) -> ComposedServices:
-    """Open the database, read the config, and watch and sync every collection in the background. A damaged database is
-    quarantined, and a new one created; so is one from before the first release.
+    """Open the database, read the config, and watch and sync every collection in the background. Quarantine a database
+    that is damaged or older than the first release, and create a new one.
 
-    `log_level` overrides the config's. `addresses` decides where model servers are. Raises ConfigInvalid,
-    ForeignDatabase, NewerDatabase, DatabaseCorrupt, StorageFailed, and DaemonNotRunning when it starts `on_demand` and
+    `log_level` overrides the level in the config. `addresses` decides where model servers are. Raises ConfigInvalid,
+    ForeignDatabase, NewerDatabase, DatabaseCorrupt, StorageFailed, and DaemonNotRunning if the start is `on_demand` and
     the config forbids that.
     """
     await asyncio.to_thread(restore.finish, places)
@@ -170,19 +169,19 @@ async def _start(
     database = await asyncio.to_thread(Database, places.database)
     async with contextlib.AsyncExitStack() as closing:
         closing.push_async_callback(asyncio.to_thread, database.close)
-        # It must exist to be watched; the code that writes it reports the error.
+        # The config folder must exist to be watched. The code that writes the config reports the error.
         with contextlib.suppress(OSError, GnoError):
             private_folder(places.config_dir)
         configuration = Configuration(places.config_file, database)
-        # Make it before anything reads the database, so that all readers have the postings.
+        # Make this before anything reads the database, so that all readers have the postings.
         following = Following(database, Postings(folder_of(places.database), VERSION), Builder(terms_of))
         closing.push_async_callback(asyncio.to_thread, following.close)
         settings = configuration.current.daemon
         if on_demand and not settings.autostart:
-            raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: `gnoctl daemon start`")
+            raise DaemonNotRunning("gnod is not running, and index.yml turns autostart off: run `gnoctl daemon start`")
         logging.getLogger("gnod").setLevel((log_level or settings.log_level).upper())
         await database.write(changes.leap)
-        following.start()  # the data that it reads is compared with the clock
+        following.start()  # after `leap`, because it compares the data that it reads with the clock
         await configuration.mirror()
         await database.write(_rebuild_after_tokenizer_change)
         await database.write(_rebuild_after_converter_change)
@@ -199,8 +198,8 @@ async def _compose(
     addresses: Addresses,
     closing: contextlib.AsyncExitStack,
 ) -> ComposedServices:
-    """Make the services in the order of their dependencies. The order in which they connect to `configuration.changed`
-    is the order in which they take in a new config."""
+    """Make the services in the order of their dependencies. They receive a new config in the order in which they
+    connect to `configuration.changed`."""
     model_service = ModelService(configuration, places.models_dir)
     inference = Inference(idle_unload_s=configuration.current.models.idle_unload_s)
     closing.push_async_callback(inference.close)
@@ -221,7 +220,7 @@ async def _compose(
     )
     embedding_service = EmbeddingService(configuration, database, model_service, factory, egress, attached.served)
     await embedding_service.load()
-    # Wait before anything is made that works in the background.
+    # Wait before background work starts.
     await asyncio.to_thread(following.wait_until_loaded, _POSTINGS_S)
     readability = ReadabilityService(model_service, factory)
     closing.push_async_callback(readability.close)
@@ -274,7 +273,7 @@ async def _compose(
     corrector = Corrector(database.submit_read)
     readers = Readers(database, _readers(configuration.current.daemon.readers), search.__name__)
     closing.push_async_callback(readers.close)
-    closing.push_async_callback(model_service.close)  # first of all: it tells the others what it has installed
+    closing.push_async_callback(model_service.close)  # closed first, because it notifies the others of installed models
     searches = SearchService(
         *(configuration, database, freshness, query_models, nearest, corrector, readers, attached),
     )
@@ -354,10 +353,10 @@ def _pool(places: IndexPaths, configuration: Configuration, looks: Looks, *, for
     )
 
 
-def _readers(wanted: int | None) -> int:
-    """Return how many processes read for many clients: by default, one for each core, up to a limit."""
+def _readers(configured: int | None) -> int:
+    """Return the number of reader processes: by default, one for each core, up to a limit."""
     cores = os.cpu_count() or 1
-    return (min(cores, _MAX_READERS) if cores > 1 else 0) if wanted is None else wanted
+    return (min(cores, _MAX_READERS) if cores > 1 else 0) if configured is None else configured
 
 
 def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> None:
@@ -367,7 +366,7 @@ def _load_vectors(nearest: Nearest, uris: list[str], connection: Connection) -> 
 
 
 def _rebuild_after_tokenizer_change(connection: Connection) -> None:
-    """Queries would silently miss terms that another version of the analyser made."""
+    """Rebuild the index if its terms come from another version of the analyser: queries would silently miss them."""
     if not index_schema.tokenizer_is_current(connection):
         writing.invalidate(connection)
         index_schema.record_tokenizer(connection)
@@ -375,6 +374,6 @@ def _rebuild_after_tokenizer_change(connection: Connection) -> None:
 
 
 def _rebuild_after_converter_change(connection: Connection) -> None:
-    """A document is what one version of a converter made of its file; the file itself has not changed."""
+    """Convert documents again if the version of their converter is outdated, although their files have not changed."""
     if converters := writing.invalidate_converted(connection, str(VERSIONS), is_current):
         _log.info("index.rebuild", extra={"fields": {"reason": f"{converters} converters changed"}})

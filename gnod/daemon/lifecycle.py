@@ -1,11 +1,12 @@
-"""The life of the process: start in order, serve until asked to stop, stop in reverse. Must not depend on the methods.
+"""The life of the process: start in order, serve until a stop is requested, stop in reverse. Must not depend on the
+methods.
 
-SIGTERM, SIGINT and `daemon.shutdown` let requests in flight end within the grace period; a second signal ends them
-at once. SIGHUP reloads. A service manager is notified of each step.
+After SIGTERM, SIGINT or `daemon.shutdown`, requests in flight may end within the grace period; a second signal ends
+them at once. SIGHUP reloads. A service manager is notified of each step.
 
-To reopen the index (`Control.reopen`), all services are closed and started again, with the same lock and socket. To
-replace this program by the installed one (`Control.replace`), they are closed in the same way, and that one starts
-them. When the socket's file is lost, a new socket is bound.
+To reopen the index (`Control.reopen`), the daemon closes all services and starts them again, with the same lock and
+socket. To replace this program with the installed one (`Control.replace`), it closes them in the same way, and the
+installed program starts them. If the socket file is lost, the daemon binds a new socket.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from gnod.rpc.stats import Stats
 from gnod.rpc.transport import Transport
 
 CANCEL_TIMEOUT_S = 2.0
-# Check for the socket's file this often. Clients wait a little longer for a daemon that has lost it.
+# Check the socket file this often. Clients wait a little longer for a daemon that has lost its file.
 SOCKET_CHECK_S = 2.0
 
 _T = TypeVar("_T")
@@ -42,11 +43,11 @@ _log = logging.getLogger(__name__)
 
 
 class Control:
-    """Requests to stop the daemon, to reopen its index or to replace its program. For the event loop's thread.
+    """Takes requests to stop the daemon, to reopen its index or to replace its program. For the event loop's thread.
 
-    A caller is a part of what will be closed, so a request returns at once; `serve` carries it out. Each sets
-    `requested`, the first `stop` sets `stopping`, the second signal `force`, even after `daemon.shutdown`, and SIGHUP
-    `hangup`.
+    The caller will itself be closed, so a request returns at once; `serve` carries it out. Every request sets
+    `requested`. The first `stop` sets `stopping`. A second signal sets `force`, even after `daemon.shutdown`. SIGHUP
+    sets `hangup`.
     """
 
     def __init__(self) -> None:
@@ -71,16 +72,16 @@ class Control:
         self.stop()
 
     def stop(self) -> None:
-        """End the daemon after the requests in flight."""
+        """Stop the daemon after the requests in flight."""
         self.stopping.set()
         self.requested.set()
 
     def reopen(self, before: Callable[[], None] | None = None) -> None:
         """Close everything that has the index open, run `before` in a thread, and start again.
 
-        The lock and the listening socket stay: clients that connect meanwhile are served afterwards. Open connections
-        are closed after their requests. An exception of `before` is logged, and the index is opened all the same. A
-        `before` that was requested before a `stop` still runs.
+        The lock and the listening socket stay, so clients that connect meanwhile are served afterwards. Open
+        connections are closed after their requests. If `before` raises, the exception is logged, and the index is
+        opened anyway. If a `stop` follows, `before` still runs.
         """
         if before is not None:
             self._befores.append(before)
@@ -92,7 +93,7 @@ class Control:
         self.requested.set()
 
     async def run_befores(self) -> None:
-        """Run the functions requested so far, while the index is closed."""
+        """Run the requested functions. Call it while the index is closed."""
         befores, self._befores = self._befores, []
         self.requested.clear()
         if self.stopping.is_set():
@@ -105,7 +106,7 @@ class Control:
 
 
 class Services(Protocol):
-    """Everything behind the methods. Closed once, after the last answer."""
+    """The services behind the methods. They are closed once, after the last answer."""
 
     @property
     def handlers(self) -> Mapping[str, Handler]: ...
@@ -116,12 +117,12 @@ class Services(Protocol):
     async def reload(self) -> None: ...
 
     async def heartbeat(self) -> None:
-        """Return when the writer thread has made progress; never while it hangs."""
+        """Return after the writer thread has made progress. Never returns while the thread hangs."""
 
     async def close(self) -> None: ...
 
 
-# Starts the services. If it is cancelled because a signal comes first, it must leave nothing running.
+# Starts the services. If a signal cancels the start, it must leave nothing running.
 StartServices = Callable[[IndexPaths, Stats, Control], Awaitable[Services]]
 
 
@@ -131,10 +132,10 @@ async def serve(
     on_ready: Callable[[], None] | None = None,
     notifier: Notifier | None = None,
 ) -> bool:
-    """Serve the index until asked to stop; return False when a second signal forced the end.
+    """Serve the index until a stop is requested; return False if a second signal forced the end.
 
-    `on_ready` is called when clients can connect; `notifier` tells a service manager. Raises IndexLocked,
-    StorageFailed, SocketPathTooLong, and what `start` raises; whatever had been started by then has been stopped.
+    `on_ready` is called when clients can connect; `notifier` notifies a service manager. Raises IndexLocked,
+    StorageFailed, SocketPathTooLong, and the errors of `start`, after stopping everything that has been started.
     Needs the main thread, for the signals.
     """
     notifier = notifier or Notifier()
@@ -148,7 +149,7 @@ async def serve(
         listening = stack.enter_context(listening_socket(places, left))
         served = _Served(places, lock, listening, stats, notifier, control)
 
-        # Feed it from now on: a program that replaces another one does so under a watchdog that is running already.
+        # Feed the watchdog from now on: it is already running if this program replaces another one.
         feeding = asyncio.create_task(feed_watchdog(notifier, served.heartbeat))
         stack.callback(feeding.cancel)
 
@@ -167,12 +168,12 @@ async def serve(
                 return False
             await _unless(control.force, control.run_befores())
             del services
-            gc.collect()  # the services hold much memory in reference cycles
+            gc.collect()  # reference cycles of the services hold much memory
             if control.is_replacing and not control.stopping.is_set():
                 served.hand_over()
                 control.is_replacing = False
             ready = partial(_log.info, "index.reopened")
-        notifier.stopping()  # notify it even while the index is being reopened
+        notifier.stopping()  # also needed if the stop came during a reopening
     return not control.force.is_set()
 
 
@@ -218,7 +219,7 @@ class _Served:
                 self._notifier.reloading("starting again")
 
     def hand_over(self) -> None:
-        """Execute the installed gnod in this process. Returns only if that is impossible."""
+        """Execute the installed gnod in this process. Returns only if this is impossible."""
         self._lock.listens_at(None)
         path, owns_file = str(self._listening.path), self._listening.owns_file
         descriptors = {"lock": self._lock.descriptor, "socket": self._listening.socket.fileno()}
@@ -226,7 +227,7 @@ class _Served:
         execute(left, self._notifier.variables)
 
     async def heartbeat(self) -> None:
-        """The heartbeat of the services; without services, that of the event loop."""
+        """Wait for the heartbeat of the services. Without services, the event loop is the heartbeat."""
         if self._services is not None:
             await self._services.heartbeat()
 
@@ -241,7 +242,7 @@ class _Served:
         self._lock.listens_at(self._stats.socket)
 
     async def _keep_listening(self, transport: Transport) -> None:
-        """Listen again when clients do not find the socket any more: its file or folder may be deleted at any time."""
+        """Listen again when clients no longer find the socket: its file or folder may be deleted at any time."""
         reported = ""
         while True:
             await next_tick(SOCKET_CHECK_S)
@@ -275,11 +276,11 @@ class _Served:
                 _log.warning("reload.refused", extra={"fields": fields})
             except Exception:
                 _log.exception("reload.failed")
-            self._notifier.ready(self._status)  # the daemon continues after a reload that failed
+            self._notifier.ready(self._status)  # the daemon also continues after a failed reload
 
 
 async def _unless(event: asyncio.Event, work: Awaitable[_T]) -> _T | None:
-    """Return what `work` returns, or None when `event` came first and `work` was cancelled."""
+    """Return the result of `work`; None if `event` came first and `work` was cancelled."""
     task = asyncio.ensure_future(work)
     interruption = asyncio.create_task(event.wait())
     try:
@@ -287,7 +288,7 @@ async def _unless(event: asyncio.Event, work: Awaitable[_T]) -> _T | None:
         if not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=CANCEL_TIMEOUT_S)
-        # It may have completed meanwhile: then the caller must close the result.
+        # The task may have completed meanwhile. Then the caller must close the result.
         return None if not task.done() or task.cancelled() else task.result()
     finally:
         task.cancel()

@@ -1,7 +1,6 @@
-"""The socket file: create, protect, replace and remove it. Must run under the index's lock; must not depend on
-requests.
+"""Create, protect, replace and remove the socket file. Must run under the index's lock; must not depend on requests.
 
-With socket activation (sd_listen_fds(3)) the service manager creates and keeps the socket.
+With socket activation (sd_listen_fds(3)), the service manager creates and keeps the socket.
 """
 
 from __future__ import annotations
@@ -22,18 +21,18 @@ from gnod.private import private_folder
 
 _FIRST_PASSED = 3
 _OUR_NAME = "gnod"
-# Two daemons with the same GNO_SOCKET must not take it from each other for ever.
+# Two daemons with the same GNO_SOCKET must not take the socket from each other for ever.
 _MOST_TAKEN_BACK = 3
 
 _log = logging.getLogger(__name__)
 
 
 class Listening:
-    """The socket of the index. It is bound and does not listen yet: until the daemon is ready, a client is refused and
-    tries again. asyncio never gets the path, because it would delete a socket file that is in use."""
+    """The socket of the index. It is bound and does not listen yet: until the daemon is ready, the system refuses
+    clients, which try again. asyncio never gets the path, because it would delete a socket file that is in use."""
 
     def __init__(self, places: IndexPaths, path: Path, bound: socket.socket, *, owns_file: bool) -> None:
-        """`owns_file`: False for a socket of the service manager, which keeps its file."""
+        """`owns_file`: False for a socket of the service manager. The manager keeps the file."""
         self.path = path
         self.socket = bound
         self.owns_file = owns_file
@@ -42,12 +41,13 @@ class Listening:
         self._identity = _identity(self.path)
 
     def is_lost(self) -> bool:
-        """Return whether clients do not find the socket any more: its file is gone, or another one is in its place."""
-        # The open socket keeps the inode, so its number is not used again.
+        """Return whether clients no longer find the socket: its file is gone, or another file is in its place."""
+        # The open socket keeps the inode, so its number is not reused.
         return self._identity is None or _identity(self.path) != self._identity
 
     def renew(self) -> None:
-        """Bind the socket again, at its old path if possible, and else where clients also look. Raises StorageFailed.
+        """Bind the socket again, at its old path if possible, otherwise at another path that clients try. Raises
+        StorageFailed.
 
         Open connections stay open: they do not need the file.
         """
@@ -76,7 +76,7 @@ class Listening:
         try:
             return _bound(path, self._places)
         except IndexLocked:
-            # Another process listens at the path of this index, whose lock we hold.
+            # We hold the lock of this index, but another process listens at its path.
             if path != self.path or self._taken_back >= _MOST_TAKEN_BACK:
                 raise
         self._taken_back += 1
@@ -87,9 +87,9 @@ class Listening:
 
 @contextmanager
 def listening_socket(places: IndexPaths, left: HandedOver | None = None) -> Iterator[Listening]:
-    """Return the socket that the replaced program left, or that the service manager passed, or a new one, mode 0600.
-    After the block, its file is removed, unless it is the manager's. Raises ForeignSocket if other users could replace
-    it."""
+    """Yield the socket that the replaced program left, or that the service manager passed, or a new one with mode 0600.
+    Remove its file after the block, unless the manager owns it. Raises ForeignSocket if other users could replace it.
+    """
     if left is not None:
         listening = Listening(places, Path(left.path), socket.socket(fileno=left.socket), owns_file=left.owns_file)
     else:
@@ -102,15 +102,15 @@ def listening_socket(places: IndexPaths, left: HandedOver | None = None) -> Iter
 
 
 def _passed_socket(path: Path, environment: MutableMapping[str, str]) -> socket.socket | None:
-    """Return the socket that was passed to this process, and remove it from the environment. Raises UsageError when
-    clients of this index would not find it."""
+    """Return the socket that was passed to this process, and remove its variables from the environment. Raises
+    UsageError if clients of this index would not find the socket."""
     count = environment.pop("LISTEN_FDS", "")
     names = environment.pop("LISTEN_FDNAMES", "").split(":")
     if environment.pop("LISTEN_PID", "") != str(os.getpid()) or not count.isdecimal() or int(count) == 0:
         return None
-    # A user's own unit may also pass other sockets, and names ours.
+    # A user's own unit may pass other sockets too. Then it must name ours.
     if int(count) > 1 and _OUR_NAME not in names:
-        raise UsageError(f"{count} sockets were passed to gnod: name its own FileDescriptorName={_OUR_NAME}")
+        raise UsageError(f"{count} sockets were passed to gnod: set FileDescriptorName={_OUR_NAME} for its own")
     descriptor = _FIRST_PASSED + (names.index(_OUR_NAME) if _OUR_NAME in names else 0)
     os.set_inheritable(descriptor, False)  # workers do not inherit it
     passed = socket.socket(fileno=descriptor)
@@ -146,7 +146,7 @@ def _bound(path: Path, places: IndexPaths) -> socket.socket:
 
 
 def _make_folder(folder: Path, places: IndexPaths) -> None:
-    """Create the folder of the socket. Raises ForeignSocket if other users could put another socket into it."""
+    """Create the folder of the socket. Raises ForeignSocket if other users could put another socket there."""
     private_folder(folder)
     # Change only gnod's own folders, not one that the user named (GNO_SOCKET).
     is_ours = folder == places.cache_dir or folder.name == "gno"
@@ -161,7 +161,8 @@ def _make_folder(folder: Path, places: IndexPaths) -> None:
 
 
 def _remove_stale(path: Path) -> None:
-    """Remove the socket of a killed daemon. Another index with the same GNO_SOCKET may listen there: so connect."""
+    """Remove the socket of a killed daemon. First try to connect, because another index with the same GNO_SOCKET may
+    listen there."""
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -189,7 +190,7 @@ def _bind(path: Path) -> socket.socket:
     bound = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         bound.bind(str(path))
-        path.chmod(0o600)  # nobody can connect in between: it does not listen yet
+        path.chmod(0o600)  # no client can connect before, because the socket does not listen yet
         return bound
     except OSError:
         bound.close()

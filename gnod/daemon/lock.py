@@ -1,7 +1,7 @@
 """One daemon per index: an exclusive lock on a file that stays.
 
-The lock, not the socket or a pid, decides which process serves an index: the kernel releases it however the process
-ends. The file is never deleted, because the next process could not see the lock of a deleted file. Must not depend on
+The lock, not the socket or a pid, decides which process serves an index, because the kernel always releases it when the
+process ends. The file is never deleted: the next process could not see the lock of a deleted file. Must not depend on
 sockets.
 """
 
@@ -23,13 +23,13 @@ from gnod.lock_holder import Holder
 from gnod.paths import IndexPaths
 from gnod.private import first_file
 
-# gnoctl takes the lock for a moment when it checks whether a daemon runs.
+# gnoctl takes the lock for a moment to check whether a daemon is running.
 PATIENCE_S = 0.2
 _MAX_FAILURE_CHARS = 2000
 
 
 class IndexLock:
-    """The lock that this process holds. What it writes tells clients about this process."""
+    """The lock that this process holds. The content of its file describes this process to clients."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
@@ -43,28 +43,28 @@ class IndexLock:
         self._write(self._holder)
 
     def listens_at(self, socket: str | None) -> None:
-        """Tell clients where this process listens; None: it does not answer yet."""
+        """Publish the socket path of this process to clients; None: the process does not answer yet."""
         self._holder = msgspec.structs.replace(self._holder, socket=socket)
         self._write(self._holder)
 
     def ends(self, failure: str | None = None) -> None:
-        """Delete everything about this process from the file, except why it failed."""
+        """Delete everything about this process from the file, except the reason for its failure."""
         self._write(Holder(failure=failure and failure[:_MAX_FAILURE_CHARS]))
 
     def _write(self, content: Holder) -> None:
-        # A full disk must cost only the messages for other processes, not the daemon.
+        # On a full disk, only the messages for other processes may fail, not the daemon.
         with suppress(OSError):
-            # Write in one step for readers: blanks cover the old content.
+            # Write everything in one call, so that readers see no mixture: blanks cover the old content.
             length = os.fstat(self.descriptor).st_size
             os.pwrite(self.descriptor, msgspec.json.encode(content).ljust(length), 0)
 
 
 @contextmanager
 def index_lock(places: IndexPaths, held: int | None = None) -> Iterator[IndexLock]:
-    """Hold the index's lock for the block. Raises IndexLocked when another process has it.
+    """Hold the index's lock during the block. Raises IndexLocked if another process holds it.
 
-    `held`: the descriptor of a lock that this process holds already. A forked child would keep the lock: start workers
-    with exec.
+    `held`: the descriptor of a lock that this process already holds. A forked child would keep the lock, so start
+    workers with exec.
     """
     descriptor = first_file(places, places.lock_file, os.O_RDWR | os.O_CREAT) if held is None else held
     try:
@@ -73,7 +73,7 @@ def index_lock(places: IndexPaths, held: int | None = None) -> Iterator[IndexLoc
         try:
             yield lock
         except GnoError as error:
-            # A daemon that should not start has not failed.
+            # It is not a failure if the daemon is not supposed to start.
             lock.ends(None if isinstance(error, DaemonNotRunning) else error.message)
             raise
         lock.ends()

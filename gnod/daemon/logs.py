@@ -1,8 +1,8 @@
 """The daemon's log: JSON lines in a rotating file, and plain text on a terminal.
 
-A record's message is its event (`request.failed`); its fields are in `extra={"fields": {...}}`. Above debug level no
-record contains text of a document or a query, so tracebacks omit the exception's message. Text of memories, which are
-encrypted, is logged at no level.
+The message of a record is its event (`request.failed`); its fields are in `extra={"fields": {...}}`. Above debug level
+no record contains text of a document or a query, so tracebacks omit the message of the exception. Text of memories,
+which are encrypted, is never logged.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ MAX_BYTES = 5 * 1024 * 1024
 FILES = 3
 
 LINES = "\n\t"
-# Characters that JSON leaves as they are and a terminal executes: DEL, C1, and changes of direction.
+# JSON does not escape these characters, but a terminal executes them: DEL, C1, and changes of direction.
 _OBEYED = re.compile("[\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 _PRIVATE = ("gnod.memory", "gnod.handlers.memory")
 
 
 def configure(log_file: Path, level: str = "info", terminal: TextIO | None = None) -> None:
-    """Send records of gnod at `level` and above to `log_file`, and warnings of other packages.
+    """Send records of gnod at `level` and above, and warnings of other packages, to `log_file` and to `terminal`.
 
-    `terminal` gets them too. If the file cannot be written, the daemon continues without it.
+    If the file cannot be written, the daemon continues without it.
     """
     root = logging.getLogger()
     for handler in list(root.handlers):
@@ -57,7 +57,7 @@ def flush() -> None:
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line: ts, level, logger, event, the fields, traceback."""
+    """Formats a record as one line of JSON: ts, level, logger, event, the fields, traceback."""
 
     def format(self, record: logging.LogRecord) -> str:
         line: dict[str, object] = {
@@ -69,13 +69,13 @@ class JsonFormatter(logging.Formatter):
         }
         if trace := _trace(record):
             line["traceback"] = trace
-        # Do not use msgspec, which fails for a file name that is not valid Unicode.
+        # Do not use msgspec: it fails for file names that are not valid Unicode.
         text = json.dumps(line, default=repr, ensure_ascii=False)
         return _OBEYED.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 class PlainFormatter(logging.Formatter):
-    """`12:34:56 warning event key=value`, and the traceback below."""
+    """Formats a record as `12:34:56 warning event key=value`, with the traceback below."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created).strftime("%H:%M:%S")
@@ -86,7 +86,7 @@ class PlainFormatter(logging.Formatter):
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Escape control characters, which a file's name may contain; a line end would forge a record."""
+    """Escape control characters: a file name may contain them, and a line end would forge a record."""
     return "".join(c if c.isprintable() or c in keep else c.encode("unicode_escape").decode() for c in text)
 
 
@@ -118,7 +118,7 @@ def _is_private(error: BaseException) -> bool:
 
 
 def _frames(error: BaseException) -> str:
-    """Return the frames and the types of a chain of exceptions, without their messages."""
+    """Return the frames and types of a chain of exceptions without their messages."""
     chain: list[str] = []
     seen: BaseException | None = error
     while seen is not None and len(chain) < 10:
@@ -130,7 +130,7 @@ def _frames(error: BaseException) -> str:
 
 
 class _LogFile(RotatingFileHandler):
-    """Readable by its owner only, opened by the first record. A failure is reported once."""
+    """A file that only its owner can read. The first record opens it. A failure is reported once."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path, maxBytes=MAX_BYTES, backupCount=FILES - 1, encoding="utf-8", delay=True)
@@ -144,7 +144,7 @@ class _LogFile(RotatingFileHandler):
         return open(descriptor, "a", encoding="utf-8", errors="backslashreplace")  # noqa: PTH123
 
     def handleError(self, record: logging.LogRecord) -> None:  # noqa: N802, ARG002
-        """Report the first failure only: a full disk must not stop a search, nor fill the terminal."""
+        """Report only the first failure: a full disk must not stop a search or fill the terminal."""
         if self._has_failed:
             return
         self._has_failed = True

@@ -1,4 +1,4 @@
-"""Report the state of the daemon to systemd: sd_notify(3), without its library. Must not depend on requests."""
+"""Report the state of the daemon to systemd. It implements sd_notify(3). Must not depend on requests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 SYSTEMD = "systemd"
 LAUNCHD = "launchd"
 
-# systemd advises to notify its watchdog twice in the time that it allows.
+# systemd recommends notifying its watchdog twice per interval.
 _FEEDS = 2
 _SEND_TIMEOUT_S = 1.0
 _LAUNCHD_LABEL = "local.gnod."
@@ -22,9 +22,9 @@ _log = logging.getLogger(__name__)
 
 
 class Notifier:
-    """`address`: the address of the socket; None: send nothing. `watchdog_s`: the interval of heartbeats; None: none.
-    `manager`: the service manager that runs this process, if any. `variables`: the environment of a program that
-    replaces this one, so that it has such a notifier too."""
+    """`address`: the address of the socket; None: send nothing. `watchdog_s`: the interval of heartbeats; None: send no
+    heartbeats. `manager`: the service manager that runs this process, if any. `variables`: environment variables for a
+    program that replaces this one, so that it can make the same notifier."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Notifier:
         self._send("READY=1", f"STATUS={status}")
 
     def reloading(self, what: str) -> None:
-        """Report an activity such as reading the config; `ready` reports its end."""
+        """Report an activity such as reading the config. `ready` reports its end."""
         self._send("RELOADING=1", f"MONOTONIC_USEC={time.monotonic_ns() // 1000}", f"STATUS={what}")
 
     def stopping(self) -> None:
@@ -57,11 +57,11 @@ class Notifier:
         self._send("WATCHDOG=1")
 
     def failed(self, message: str) -> None:
-        """Report why the daemon ends; `systemctl status` shows it."""
+        """Report why the daemon ends. `systemctl status` shows the message."""
         self._send(f"STATUS={message}")
 
     def _send(self, *lines: str) -> None:
-        """Send one datagram; ignore a manager that does not listen."""
+        """Send one datagram. Ignore a manager that does not listen."""
         if self._address is None:
             return
         message = "\n".join(" ".join(line.splitlines()) for line in lines)
@@ -72,7 +72,7 @@ class Notifier:
 
 
 def from_environment(environment: MutableMapping[str, str] | None = None) -> Notifier:
-    """Return the notifier, and remove its variables from the environment, so that workers do not notify."""
+    """Return the notifier, and remove its variables from the environment, so that workers send no notifications."""
     variables = os.environ if environment is None else environment
     manager = manager_of(variables)  # read them before they are removed
     kept = {name: variables[name] for name in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID") if name in variables}
@@ -86,7 +86,7 @@ def from_environment(environment: MutableMapping[str, str] | None = None) -> Not
 
 
 async def feed_watchdog(notifier: Notifier, heartbeat: Callable[[], Awaitable[None]]) -> None:
-    """Notify the watchdog each time after `heartbeat` has returned."""
+    """Notify the watchdog each time `heartbeat` has returned."""
     if notifier.watchdog_s is None:
         return
     while True:
@@ -103,7 +103,7 @@ async def feed_watchdog(notifier: Notifier, heartbeat: Callable[[], Awaitable[No
 def manager_of(variables: Mapping[str, str]) -> str | None:
     """Return the service manager that runs this process.
 
-    Children inherit these variables: only those with our process id count.
+    Children inherit these variables, so only variables with our process id count.
     """
     ours = str(os.getpid())
     if ours in (variables.get("SYSTEMD_EXEC_PID"), variables.get("LISTEN_PID")):

@@ -1,7 +1,7 @@
-"""Replace the running gnod by the installed one, after an upgrade: in this process, when no request would be lost.
+"""Replace the running gnod with the installed one after an upgrade, in this process, without losing a request.
 
-exec(2) keeps the process id, so a service manager notices nothing, and it keeps the lock and the listening socket: a
-client that connects meanwhile waits in the queue of the socket. Must not depend on the services.
+exec(2) keeps the process id, so a service manager notices nothing. It also keeps the lock and the listening socket, so
+a client that connects meanwhile waits in the queue of the socket. Must not depend on the services.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ from gnod.periodic_checks import next_tick
 from gnod.protocol.methods import LONG_S, METHODS
 from gnod.rpc.stats import Stats
 
-# Requests in flight may take this long when the program is replaced. New ones wait meanwhile.
+# Requests in flight may take this long when the program is replaced. New requests wait meanwhile.
 GRACE_S = 30.0
 CHECK_S = 2.0
-# Package managers write file by file, so an upgrade may be half done until then.
+# Package managers write files individually, so an upgrade may be incomplete until then.
 SETTLED_S = 30.0
 _POLL_S = 0.1
 _IMPORT_TIMEOUT_S = 60.0
 _RESTART = "daemon.restart"
 _VARIABLE = "GNOD_HANDED_OVER"
-# It imports what a daemon imports: a broken installation must not replace one that works.
+# The probe imports all modules of a daemon: a broken installation must not replace one that works.
 _PROBE = "import gnod.daemon.composition, gnod; print(gnod.__version__)"
 
 _log = logging.getLogger(__name__)
 
 OnWait = Callable[[int], None]
-"""Called with the number of requests that are waited for."""
+"""Called with the number of requests in flight that the replacement waits for."""
 
 
 class HandedOver(msgspec.Struct, frozen=True, kw_only=True):
-    """What a process leaves to the program that replaces it: the descriptors of the lock and of the listening socket,
-    the path of the socket, and whether this process made its file. `pid` tells it from a child's inheritance."""
+    """Data that a process passes to the program that replaces it: the descriptors of the lock and of the listening
+    socket, the path of the socket, and whether this process made its file. A child inherits it too, with another
+    `pid`."""
 
     pid: int
     lock: int
@@ -53,7 +54,7 @@ class HandedOver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def handed_over(environment: MutableMapping[str, str]) -> HandedOver | None:
-    """Return what the replaced program left to this one, and remove it from the environment."""
+    """Return the data that the replaced program passed to this one, and remove it from the environment."""
     try:
         left = msgspec.json.decode(environment.pop(_VARIABLE, ""), type=HandedOver)
     except msgspec.DecodeError:
@@ -65,9 +66,9 @@ def handed_over(environment: MutableMapping[str, str]) -> HandedOver | None:
 
 
 def execute(left: HandedOver, variables: Mapping[str, str]) -> None:
-    """Execute the installed gnod in this process, with `variables` added to its environment. Returns only if that is
-    impossible: then the caller continues."""
-    # The daemon runs already, so the setting that forbids to start it on demand does not count.
+    """Execute the installed gnod in this process, with `variables` added to its environment. Returns only if this is
+    impossible; then the caller continues."""
+    # The daemon is already running, so the setting against starts on demand does not apply.
     words = [word for word in sys.orig_argv[1:] if word != "--on-demand"]
     environment = {**os.environ, **variables, _VARIABLE: msgspec.json.encode(left).decode()}
     _set_inheritable(left, True)
@@ -91,7 +92,7 @@ class Replacement:
         self._replace = replace
 
     async def when_idle(self, on_wait: OnWait) -> str:
-        """Replace this process as soon as no request is in flight that could be lost; return the installed version.
+        """Replace this process as soon as no request can be lost; return the installed version.
 
         Raises Unavailable if the installed gnod cannot start.
         """
@@ -107,8 +108,8 @@ class Replacement:
         self._replace()
 
     async def follow_upgrades(self) -> None:
-        """Replace this process some time after another version of gnod has been installed in its place, or the same one
-        for another Python, which has its packages in another folder."""
+        """Replace this process some time after another version of gnod has been installed in its place, or the same
+        version for another Python, whose packages are in another folder."""
         seen = _LOADED
         while True:
             await next_tick(CHECK_S)
@@ -125,7 +126,7 @@ class Replacement:
                 await self._replace_by(version, lambda _: None)
 
     def _not_to_be_cut_off(self) -> int:
-        """Return how many requests are in flight that may take longer than the grace period."""
+        """Return the number of requests in flight that may take longer than the grace period."""
         running = self._stats.in_flight.values()
         return sum(METHODS[method].limit_s == LONG_S for method in running if method != _RESTART)
 
@@ -144,7 +145,8 @@ def _installed_version() -> str:
 
 
 def _installed() -> tuple[int, int] | None:
-    """Return what identifies the file of this package; None while it does not exist. Packages may set its mtime."""
+    """Return the inode and ctime of the file of this package; None if it does not exist. Packages may set the mtime, so
+    it is not used."""
     try:
         status = _PACKAGE.stat()
     except OSError:
@@ -153,9 +155,9 @@ def _installed() -> tuple[int, int] | None:
 
 
 def _has_settled() -> bool:
-    """Return whether the file of this package was written, or removed from its folder, some time ago."""
-    found = next(path for path in (_PACKAGE, *_PACKAGE.parents) if path.exists())
-    return not 0 <= time.time() - found.stat().st_ctime < SETTLED_S
+    """Return whether the last write or removal of the file of this package was some time ago."""
+    nearest = next(path for path in (_PACKAGE, *_PACKAGE.parents) if path.exists())
+    return not 0 <= time.time() - nearest.stat().st_ctime < SETTLED_S
 
 
 _PACKAGE = Path(gnod.__file__)

@@ -1,4 +1,4 @@
-"""The types that all methods share: base classes, progress, freshness. Every `gnoctl` command imports it."""
+"""Types that all methods share: base classes, progress, freshness. Every `gnoctl` command imports this module."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ProgressToken = int | str
 
 
 class Params(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """The base of all parameters. With a `progress_token`, the daemon sends `$/progress` notifications.
+    """The base of all parameters. If `progress_token` is set, the daemon sends `$/progress` notifications.
 
     Fields are passed by name. The one exception is the field that a call is about (`SearchLexicalParams("kayak",
     limit=5)`): the class that declares it is not `kw_only`.
@@ -36,7 +36,7 @@ class CancelParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Freshness(Result, frozen=True, kw_only=True):
-    """Whether the index equals the disk, as far as the daemon knows.
+    """Says whether the index equals the disk, as far as the daemon knows.
 
     - `current`: every change that the daemon has noticed is indexed.
     - `state`: "current", or what is missing, in words. Print it beside results that are not current.
@@ -59,7 +59,7 @@ class Freshness(Result, frozen=True, kw_only=True):
 
 
 class Location(Result, frozen=True, kw_only=True, omit_defaults=True):
-    """Where a passage is in a source that has no lines of text.
+    """The place of a passage in a source that has no lines of text.
 
     One of the fields `page` to `file` is set. `row` is set together with `sheet`, or alone for a table (CSV).
 
@@ -93,10 +93,10 @@ class AnswerSource(Result, frozen=True, kw_only=True):
     """A passage that the answering model reads.
 
     - `number`: the number that citations use.
-    - `cited`: whether the answer cites it.
-    - `citation`: as in Quote.
+    - `cited`: the answer cites it.
+    - `citation`: see Quote.
     - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
-    - `also`, `also_left_out`: as in Hit.
+    - `also`, `also_left_out`: see Hit.
     """
 
     number: int
@@ -122,14 +122,14 @@ class Quote(Result, frozen=True, kw_only=True):
 
     - `rank`: from 1.
     - `kind`: sentence, row (of a table), item (of a list) or line (of code or settings).
-    - `text`: as in the file, in Unicode NFC, or as in its Markdown.
+    - `text`: copied from the file (in Unicode NFC) or from its Markdown.
     - `heading`: the headings above it, joined by ` > `.
     - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
     - `score`: in [0, 1].
-    - `citation`: its address, lines and a hash of their words (`gno://notes/plan.md:12@9f3b2c1d4e5f`). `ask.verify`
-      says later whether the document still has them.
+    - `citation`: its address, lines and a hash of their words (`gno://notes/plan.md:12@9f3b2c1d4e5f`). Later,
+      `ask.verify` checks whether the document still has them.
     - `perhaps`: it is the nearest passage, but it probably does not answer the question.
-    - `also`, `also_left_out`: as in Hit.
+    - `also`, `also_left_out`: see Hit.
     """
 
     rank: int
@@ -163,13 +163,13 @@ class Correction(Result, frozen=True, kw_only=True):
 class ProgressValue(Result, frozen=True, kw_only=True):
     """Progress of a request.
 
-    - `stage`: the present stage.
+    - `stage`: the current stage.
     - `done`, `total`: the progress within this stage. `total` is null while it is unknown.
-    - `label`: the item that is processed now.
+    - `label`: the item that the daemon is processing.
     - `unit`: "bytes", "characters", or null for a count of items.
     - `quotes`: sent by `ask.answer` once, as soon as they are found.
     - `sources`: sent by `ask.answer` once, before the text.
-    - `text`: sent by `ask.answer`: the next part of what the model writes, not checked yet.
+    - `text`: sent by `ask.answer`: the next part of the text that the model writes. It is not checked yet.
     """
 
     stage: str
@@ -188,7 +188,7 @@ class ProgressParams(Result, frozen=True, kw_only=True):
 
 
 def copied(kind: type[S], source: Any, /, **changes: object) -> S:
-    """Return a `kind` with the fields of `source`, a struct or named tuple, that have the same names, and `changes`."""
+    """Return a `kind` with `changes` and the fields of the same names in `source`, a struct or named tuple."""
     return kind(**{name: getattr(source, name) for name in _names_in_both(kind, source.__class__)} | changes)
 
 

@@ -12,10 +12,10 @@ Scope = Literal["local", "lan", "any"]
 
 
 class CollectionAddParams(Params, frozen=True, kw_only=True):
-    """The folder to add, and how to index it.
+    """Names the folder to add, and sets how to index it.
 
     - `path`: the folder.
-    - `name`: the collection's name. By default, it is made from the folder's name.
+    - `name`: the name of the collection. The default is derived from the name of the folder.
     - `egress`: how far its texts, and queries over it, may travel to model servers.
     - `ocr`: "on", "off", or the languages of its scans and pictures, such as `ru,de`.
     - `hidden`: also index files and folders whose names begin with a dot.
@@ -35,17 +35,17 @@ class CollectionAddParams(Params, frozen=True, kw_only=True):
 
 
 class CollectionFoldersParams(Params, frozen=True, kw_only=True):
-    """`path`: a folder; the home folder if it is null."""
+    """`path`: the folder to list; null for the home folder."""
 
     path: Annotated[str, Meta(max_length=4096)] | None = None
 
 
 class CollectionFoldersResult(Result, frozen=True, kw_only=True):
-    """The folders in a folder, to choose one to add.
+    """The subfolders of a folder, from which the user can choose one to add.
 
     - `path`: the folder.
-    - `folders`: their names in order, at most 1,000. Hidden folders and links are left out.
-    - `has_more`: there are more.
+    - `folders`: the names of at most 1,000 subfolders, sorted. Hidden folders and links are left out.
+    - `has_more`: the folder has more subfolders.
     """
 
     path: str
@@ -60,7 +60,7 @@ class CollectionPreviewParams(Params, frozen=True, kw_only=True):
 
 
 class KindOfFile(Result, frozen=True, kw_only=True):
-    """`kind`: what the names say, such as "Markdown". `is_read`: false if gnod does not read such files."""
+    """`kind`: from the names of the files, such as "Markdown". `is_read`: false if gnod does not read such files."""
 
     kind: str
     files: int
@@ -68,13 +68,13 @@ class KindOfFile(Result, frozen=True, kw_only=True):
 
 
 class CollectionPreviewResult(Result, frozen=True, kw_only=True):
-    """What `collection.add` would index, by the names of the files.
+    """The files that `collection.add` would index, judged by their names.
 
-    - `name`: a free name for the collection; "" if none can be made of the folder's name.
+    - `name`: an unused name for the collection; "" if none can be derived from the name of the folder.
     - `kinds`: the files by kind, the most frequent first.
     - `excluded`: how many files the rules leave out. Files in excluded folders are not counted.
     - `is_complete`: false if counting stopped after a second. Then there are more files.
-    - `collections`: the collections that have this folder already, or are inside it or around it.
+    - `collections`: the collections whose folder is this folder, or is inside it, or contains it.
     """
 
     path: str
@@ -128,11 +128,11 @@ class CollectionRenameResult(Result, frozen=True, kw_only=True):
 class AttachedInfo(Result, frozen=True, kw_only=True):
     """A collection that another daemon publishes.
 
-    `documents` to `behind` are as of the last answer of its engine, and null before the first one.
+    `documents` to `behind` date from the last answer of its engine. They are null before the first answer.
 
     - `published_ago_s`: seconds since its publisher last reported `behind`.
     - `behind`: the number of changes that its publisher has not published yet.
-    - `problem`: why it is not searched now.
+    - `problem`: why it is currently not searched.
     - `limits`: which parts of it are not searched, and why.
     """
 
@@ -154,9 +154,9 @@ class PublicationInfo(Result, frozen=True, kw_only=True):
 
     - `state`: publishing, idle (everything is published) or failing (`reason` says why).
     - `documents`: the number of documents in the shared collection.
-    - `behind`: the number of documents that may have changed and were not sent yet.
+    - `behind`: the number of documents that may have changed and have not been sent yet.
     - `failed`: the number of documents that the engine refuses.
-    - `told_at`: when the engine last heard of this publisher.
+    - `told_at`: when this publisher last reported to the engine.
     """
 
     collection: str
@@ -170,12 +170,12 @@ class PublicationInfo(Result, frozen=True, kw_only=True):
 
 
 class CollectionPublishParams(Params, frozen=True, kw_only=True):
-    """What to publish, and where.
+    """Names the collection to publish and the address to publish it at.
 
     - `address`: the engine and the shared collection, such as `milvus://host:19530/team/handbook`. If the last part is
-      missing, it is the name of the collection. If `address` is empty, it is where the collection is published now.
+      missing, it is the name of the collection. If `address` is empty, the collection keeps its present address.
     - `take_over`: publish even if another daemon is the publisher.
-    - `check_only`: report whether it can be published, and change nothing.
+    - `check_only`: report whether the collection can be published, and change nothing.
     - `wait`: answer when everything is published, or when publishing fails. Progress counts documents.
     """
 
@@ -187,7 +187,7 @@ class CollectionPublishParams(Params, frozen=True, kw_only=True):
 
 
 class CollectionPublishResult(Result, frozen=True, kw_only=True):
-    """`publisher`: who publishes the shared collection now; null if nobody does. Set only with `check_only`."""
+    """`publisher`: who publishes the shared collection now; null if there is none. Set only with `check_only`."""
 
     publication: PublicationInfo
     publisher: str | None = None
@@ -212,9 +212,9 @@ class CollectionListResult(Result, frozen=True, kw_only=True):
 
 
 class CollectionAttachParams(Params, frozen=True, kw_only=True):
-    """The shared collection to attach.
+    """Names the shared collection to attach.
 
-    - `name`: the name to use here. By default, it is the name in the address.
+    - `name`: the name to use here. The default is the name in the address.
     - `egress`: how far queries over it may travel.
     - `check_only`: check whether it exists, and change nothing.
     """
@@ -245,7 +245,7 @@ class ContextAddParams(Params, frozen=True, kw_only=True):
 
 
 class ContextRemoveParams(Params, frozen=True, kw_only=True):
-    """If `text` is null, all contexts of the scope are removed."""
+    """`text`: the context to remove; null for all contexts of the scope."""
 
     scope: str
     text: str | None = None

@@ -32,7 +32,7 @@ class DaemonStatusResult(Result, frozen=True, kw_only=True):
 
 
 class ProcessMemory(Result, frozen=True, kw_only=True):
-    """`process`: daemon, the module of gnod that a worker runs, or `program` for any other."""
+    """`process`: daemon, the module of gnod that a worker runs, or `program` for any other process."""
 
     process: str
     pid: int
@@ -43,7 +43,7 @@ class MethodTimes(Result, frozen=True, kw_only=True):
     """The calls of one method since the daemon started.
 
     - `failures`: the number of calls that failed, by the kind of the error.
-    - `p50_ms`, `p95_ms`: half, and 95 %, of the last 256 calls took at most this long.
+    - `p50_ms`, `p95_ms`: the median and the 95th percentile of the duration of the last 256 calls.
     - `last_ms`: how long the last calls took, the latest one last.
     """
 
@@ -57,7 +57,7 @@ class MethodTimes(Result, frozen=True, kw_only=True):
 
 
 class EmbeddedChunks(Result, frozen=True, kw_only=True):
-    """How many chunks a model embedded in the hour from `start` on."""
+    """The number of chunks that a model embedded in the hour that begins at `start`."""
 
     start: str
     model: str | None = None
@@ -73,7 +73,7 @@ class CacheSize(Result, frozen=True, kw_only=True):
 
 
 class DaemonStatsResult(Result, frozen=True, kw_only=True):
-    """`embedded`: the last 48 hours in which something was embedded, since the daemon started."""
+    """`embedded`: the last 48 hours since the start of the daemon in which chunks were embedded."""
 
     uptime_s: float
     connections: int
@@ -85,7 +85,7 @@ class DaemonStatsResult(Result, frozen=True, kw_only=True):
 
 
 class DaemonMetricsResult(Result, frozen=True, kw_only=True):
-    """The figures of `daemon.stats` in the text format of Prometheus (version 0.0.4)."""
+    """`text`: the figures of `daemon.stats` in the text format of Prometheus (version 0.0.4)."""
 
     text: str
 
@@ -95,7 +95,7 @@ class DaemonShutdownResult(Result, frozen=True, kw_only=True):
 
 
 class DaemonRestartResult(Result, frozen=True, kw_only=True):
-    """`version`: of the gnod that replaces this one, and answers on the next connection."""
+    """`version`: the version of the gnod that replaces this one. It answers on the next connection."""
 
     version: str
 
@@ -115,6 +115,6 @@ class DoctorResult(Result, frozen=True, kw_only=True):
 
 
 class DoctorConfigResult(Result, frozen=True, kw_only=True):
-    """The settings in force, as in docs/settings.md, with defaults."""
+    """`config`: the settings in force, including defaults, in the form that docs/settings.md describes."""
 
     config: dict[str, Any]

@@ -13,15 +13,16 @@ LineNumber = Annotated[int, Meta(ge=1)]
 
 
 class DocumentGetParams(Params, frozen=True):
-    """A line, heading or page that the document does not have is an error, and the message says what it has.
+    """If the document does not have the line, heading or page, the call fails, and the message lists what it has.
 
     - `ref`: `gno://collection/path`, `#docid` (at least 6 hex digits), `collection/path`, or a path on disk. It may end
-      in `:LINE`. It may end in `:LINE-LINE`, in a heading as links or hits write it (`#Next steps`, `#next-steps`,
-      `#Setup > Linux`), in a definition of source code (`#Retry.run`), or in the label (`:p12`, `:sheet Costs, row 4`)
-      or the fragment (`#page=12`) of a location: then only these lines, that section, definition or page are returned.
+      in `:LINE`. It may also end in `:LINE-LINE`, in a heading in the form of links or hits (`#Next steps`,
+      `#next-steps`, `#Setup > Linux`), in a definition of source code (`#Retry.run`), or in the label (`:p12`,
+      `:sheet Costs, row 4`) or the fragment (`#page=12`) of a location. Then the daemon returns only these lines, or
+      this section, definition or page.
     - `start_line`, `max_lines`: the lines to return. They count lines of the file if it is text, otherwise lines of its
       Markdown.
-    - `locations`: also return where its pages, sheets and so on begin.
+    - `locations`: also return the lines at which its pages, sheets and so on begin.
     """
 
     ref: Reference
@@ -31,10 +32,10 @@ class DocumentGetParams(Params, frozen=True):
 
 
 class DocumentMultiGetParams(Params, frozen=True):
-    """The documents to return.
+    """Selects the documents to return.
 
-    - `refs`: references as in `document.get`, and globs over `collection/path` (`notes/**/*.md`).
-    - `max_bytes`: a document whose text is longer in UTF-8 is not returned; `skipped` names it.
+    - `refs`: references (see `document.get`) and globs over `collection/path` (`notes/**/*.md`).
+    - `max_bytes`: the maximum length of a text in UTF-8. Longer documents are not returned; `skipped` names them.
     - `limit`: the maximum number of documents.
     """
 
@@ -44,18 +45,19 @@ class DocumentMultiGetParams(Params, frozen=True):
 
 
 class DocumentMatchesParams(Params, frozen=True):
-    """`ref`: as in `document.get`; a line or a heading in it is ignored. `query`: as in `search.query`."""
+    """`ref`: see `document.get`; a line or a heading in it is ignored. `query`: see `search.query`."""
 
     ref: Reference
     query: Annotated[str, Meta(max_length=4096)]
 
 
 class DocumentMatchesResult(Result, frozen=True, kw_only=True):
-    """Where a document has words or phrases of a query.
+    """The lines in which a document has words or phrases of a query.
 
-    - `lines`: the line of each match, in order, as in `document.get`; at most 100,000. `exact`: there are no more.
+    - `lines`: the line of each match, in order, counted as in `document.get`; at most 100,000. `exact`: there are no
+      more.
     - `words`: the different words and phrases that matched, ignoring case; at most 500. A space in a phrase stands for
-      any space, underscore and markup. An asterisk at an end says that the word goes on there: it is a part of an
+      any space, underscore and markup. An asterisk at an end marks a word that continues there: it is a part of an
       identifier, or its script has no spaces.
     """
 
@@ -66,7 +68,7 @@ class DocumentMatchesResult(Result, frozen=True, kw_only=True):
 
 
 class DocumentListParams(Params, frozen=True):
-    """The documents to list.
+    """Selects the documents to list.
 
     - `scope`: a collection, `collection/prefix`, or a `gno://` address; null for all collections.
     - `metadata`: also return the tags and the metadata of each document.
@@ -79,10 +81,10 @@ class DocumentListParams(Params, frozen=True):
 
 
 class DocumentCaptureParams(Params, frozen=True):
-    """A note to write.
+    """Contains the note to write.
 
-    - `text`: Markdown. Its first line gives the title for the name of the file.
-    - `collection`: where; by default, what `capture` in index.yml says.
+    - `text`: Markdown. The file is named after the title in its first line.
+    - `collection`: the collection to write to. The default is `capture` in index.yml.
     """
 
     text: Annotated[str, Meta(min_length=1, max_length=1_000_000)]
@@ -90,7 +92,7 @@ class DocumentCaptureParams(Params, frozen=True):
 
 
 class DocumentCaptureResult(Result, frozen=True, kw_only=True):
-    """`is_indexed`: searches find the note; otherwise gnod has other files to read before it."""
+    """`is_indexed`: searches already find the note. If false, gnod has to read other files first."""
 
     uri: str
     source: str
@@ -98,7 +100,7 @@ class DocumentCaptureResult(Result, frozen=True, kw_only=True):
 
 
 class DocumentEntry(Result, frozen=True, kw_only=True):
-    """`tags` and `metadata` are present if they were requested."""
+    """A document. `tags` and `metadata` are present if they were requested."""
 
     docid: str
     uri: str
@@ -122,7 +124,7 @@ class LocatedLine(Result, frozen=True, kw_only=True):
 
 
 class DocumentText(DocumentEntry, frozen=True, kw_only=True):
-    """The canonical Markdown of a document, or the requested lines of it.
+    """The canonical Markdown of a document, or its requested lines.
 
     - `start_line`, `end_line`: lines of the file if it is text.
     - `line_map`: where blank lines were removed, as (line of the canonical text, lines removed so far). Canonical text
@@ -147,13 +149,13 @@ class DocumentText(DocumentEntry, frozen=True, kw_only=True):
 
 
 class DocumentLocateParams(Params, frozen=True):
-    """`ref`: as in `document.get`."""
+    """`ref`: see `document.get`."""
 
     ref: Reference
 
 
 class DocumentPlace(DocumentEntry, frozen=True, kw_only=True):
-    """Where a reference leads on the disk.
+    """The place on disk that a reference leads to.
 
     - `source`: the path of the file.
     - `line`: the line in the file if it is text, otherwise null.
@@ -174,11 +176,11 @@ PageNumber = Annotated[int, Meta(ge=1, le=1_000_000)]
 
 
 class DocumentBoxesParams(Params, frozen=True):
-    """The page, and the words to find on it.
+    """Selects a page and the words to find on it.
 
-    - `ref`: a page of a PDF file or of a picture (`gno://papers/report.pdf#page=12`). By default, it is the first page.
+    - `ref`: a page of a PDF file or of a picture (`gno://papers/report.pdf#page=12`). The default is the first page.
     - `page`: the page, instead of the one that `ref` names. It may have no text.
-    - `query`: as in `search.query`. Its words are searched on the page as they are in documents.
+    - `query`: see `search.query`. Its words are matched in the same way as in documents.
     """
 
     ref: Reference
@@ -189,9 +191,9 @@ class DocumentBoxesParams(Params, frozen=True):
 class PageBox(Result, frozen=True, kw_only=True):
     """The rectangle around a matched word.
 
-    - `text`: the word as it is printed, or the part of it that is on one line.
-    - `x0`, `y0`, `x1`, `y1`: the edges, from the upper left corner of the page as it is shown. They are in points (1/72
-      inch) for a page, in pixels for a picture.
+    - `text`: the printed word, or its part on one line.
+    - `x0`, `y0`, `x1`, `y1`: the edges, measured from the upper left corner of the displayed page. The unit is points
+      (1/72 inch) for a page, pixels for a picture.
     """
 
     text: str
@@ -202,7 +204,7 @@ class PageBox(Result, frozen=True, kw_only=True):
 
 
 class DocumentBoxesResult(Result, frozen=True, kw_only=True):
-    """The boxes are those of the file as it is now. There are none if its text has to be recognised again.
+    """The boxes refer to the current file. The list is empty if OCR has to recognise its text again.
 
     - `width`, `height`: the size of the page in points, or of the picture in pixels.
     - `recognised`: the text was recognised in an image, so the position of a word on its line is an estimate.
@@ -219,10 +221,10 @@ class DocumentBoxesResult(Result, frozen=True, kw_only=True):
 
 
 class DocumentImageParams(Params, frozen=True):
-    """The page to show as an image.
+    """Selects the page to show as an image.
 
     - `ref`: a page of a PDF file or of a picture.
-    - `page`: the page to show. By default, it is the one that `ref` names, or the first.
+    - `page`: the page to show. The default is the page that `ref` names, or the first page.
     - `width_px`: the maximum width of the image.
     """
 
@@ -236,7 +238,7 @@ class DocumentImageResult(Result, frozen=True, kw_only=True):
 
     - `pages`: the number of pages in the file.
     - `width`, `height`: the size of the image in pixels.
-    - `data`: the image, in Base64. It shows the file as it is now.
+    - `data`: the image, in Base64. It shows the current file.
     - `stale`: the file has changed since it was indexed.
     """
 
@@ -251,10 +253,11 @@ class DocumentImageResult(Result, frozen=True, kw_only=True):
 
 
 class DocumentPictureParams(Params, frozen=True):
-    """A picture that a document shows. It must be a file of the document's collection, but not a document itself.
+    """Selects a picture that a document shows. It must be a file in the collection of the document, but not a document
+    itself.
 
-    - `ref`: the document, as in `document.get`.
-    - `target`: the picture, as the document writes it.
+    - `ref`: the document; see `document.get`.
+    - `target`: the target of the picture, exactly as it is written in the document.
     - `kind`: `embed` for `![[target]]`, `markdown` for `![](target)`.
     """
 
@@ -264,18 +267,19 @@ class DocumentPictureParams(Params, frozen=True):
 
 
 class DocumentPictureResult(Result, frozen=True, kw_only=True):
-    """`data`: the picture, in Base64, as the file is now. PNG, JPEG, GIF, WebP, AVIF and SVG stay as they are; other
-    formats, and large pictures, become JPEG. An SVG may contain scripts: show it as a picture only."""
+    """`data`: the picture, in Base64, read from the current file. PNG, JPEG, GIF, WebP, AVIF and SVG are returned
+    unchanged; other formats, and large pictures, are converted to JPEG. An SVG may contain scripts, so show it as a
+    picture only."""
 
     mime: str
     data: bytes
 
 
 class DocumentLayersParams(Params, frozen=True):
-    """The pages whose text is to be selected.
+    """Selects the pages whose text layers to return.
 
-    - `ref`, `page`: the first of them, as in DocumentBoxesParams.
-    - `count`: the number of pages to return.
+    - `ref`, `page`: the first page; see DocumentBoxesParams.
+    - `count`: the number of pages.
     """
 
     ref: Reference
@@ -284,8 +288,8 @@ class DocumentLayersParams(Params, frozen=True):
 
 
 class PageLink(Result, frozen=True, kw_only=True):
-    """A rectangle that leads to a `page` of the file or to an `address` of the web (http, https or mailto). The edges
-    are as in PageBox."""
+    """A rectangle that links to a `page` of the file or to a web `address` (http, https or mailto). PageBox describes
+    the edges."""
 
     page: int | None = None
     address: str | None = None
@@ -296,10 +300,10 @@ class PageLink(Result, frozen=True, kw_only=True):
 
 
 class PageLayer(Result, frozen=True, kw_only=True):
-    """What lies over the picture of a page, so that its text can be selected and its links followed.
+    """The layer over the picture of a page, with selectable text and links.
 
-    - `width`, `height`: as in DocumentBoxesResult.
-    - `runs`: the text, in pieces without a wide gap. The last one of a line ends in a line end.
+    - `width`, `height`: see DocumentBoxesResult.
+    - `runs`: the text, split at wide gaps. The last run of a line ends in a line end.
     - `recognised`: the text was recognised in an image.
     """
 
@@ -320,10 +324,10 @@ class OutlinePage(Result, frozen=True, kw_only=True):
 
 
 class DocumentLayersResult(Result, frozen=True, kw_only=True):
-    """The pages of the file as it is now.
+    """The pages of the current file.
 
     - `pages`: the number of pages in the file.
-    - `outline`: that of the file, if the first page was asked for.
+    - `outline`: the outline of the file, if the first page was requested.
     - `stale`: the file has changed since it was indexed.
     """
 
@@ -337,10 +341,10 @@ class DocumentLayersResult(Result, frozen=True, kw_only=True):
 class SkippedReference(Result, frozen=True, kw_only=True):
     """A reference without a document in the result.
 
-    - `ref`: the reference that led nowhere, or the address of a document that was left out.
+    - `ref`: the unresolved reference, or the address of the document that was left out.
     - `kind`: `too_large` (for `max_bytes`), `over_limit` (more than `limit` documents), `answer_full`, or the kind of
       an error, such as `document_not_found`.
-    - `reason`: a text for people. It does not name the document that was left out.
+    - `reason`: a text for people. It does not name the document.
     """
 
     ref: str

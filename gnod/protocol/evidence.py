@@ -14,12 +14,12 @@ BudgetSeconds = Annotated[float, Meta(ge=0.0, le=120.0)]
 
 
 class EvidenceParams(QuestionParams, frozen=True, kw_only=True):
-    """The question, and the limits of the packet.
+    """Contains the question and the limits of the packet.
 
     - `limit`: the number of documents that are searched for passages.
-    - `tokens`: the maximum length of all passages together.
-    - `expand`, `rerank`, `budget_s`: as in `search.query`.
-    - `exact`: as in `search.lexical`.
+    - `tokens`: the maximum total length of the passages.
+    - `expand`, `rerank`, `budget_s`: see `search.query`.
+    - `exact`: see `search.lexical`.
     - `full`: has no effect.
     - `fresh`: also waits for the vectors of the collections that are searched.
     """
@@ -33,19 +33,19 @@ class EvidenceParams(QuestionParams, frozen=True, kw_only=True):
 
 
 class EvidencePassage(Result, frozen=True, kw_only=True):
-    """A part of a document: whole paragraphs, list items, table rows or blocks of code. A very long one is split into
+    """A part of a document: whole paragraphs, list items, table rows or blocks of code. Very long ones are split into
     whole sentences or lines.
 
     - `number`: from 1.
-    - `citation`: as in Quote.
+    - `citation`: see Quote.
     - `heading`: the headings above it, joined by ` > `.
     - `line`, `end_line`: lines of the file if it is text, otherwise lines of its Markdown.
-    - `text`: as in the file, in Unicode NFC, or as in its Markdown.
+    - `text`: copied from the file (in Unicode NFC) or from its Markdown.
     - `lead`: the header of the table that the rows of `text` belong to, or the line above the list. It is empty if
       there is none, or if an earlier passage has it.
-    - `lead_line`: the first line of `lead`; null if that is empty.
+    - `lead_line`: the first line of `lead`; null if `lead` is empty.
     - `score`: in [0, 1].
-    - `also`, `also_left_out`: as in Hit.
+    - `also`, `also_left_out`: see Hit.
     """
 
     number: int
@@ -69,11 +69,11 @@ class EvidencePassage(Result, frozen=True, kw_only=True):
 
 
 class LeftOutPassages(Result, frozen=True, kw_only=True):
-    """Passages that are not in the packet, for one reason.
+    """The passages that one reason keeps out of the packet.
 
     - `reason`: over_budget (relevant, but there were too few tokens left), repeats (the packet has the same text), or
       below_score (it adds little to the packet).
-    - `count`: the number of these passages. The place, `score` and `tokens` are those of the best one.
+    - `count`: the number of these passages. The place, `score` and `tokens` describe the best one.
     - `repeats`: the number of the passage that has the same text.
     """
 
@@ -95,18 +95,17 @@ class LeftOutPassages(Result, frozen=True, kw_only=True):
 class EvidenceResult(Result, frozen=True, kw_only=True):
     """The packet of evidence for a question.
 
-    - `passages`: the fewest that support an answer. They are grouped by document, in the order of their lines. The
+    - `passages`: the fewest passages that support an answer. They are grouped by document and sorted by line. The
       document with the best passage comes first.
-    - `tokens`: the length of all passages with titles, addresses and headings. It is an upper estimate that fits any
-      model.
+    - `tokens`: the length of all passages with titles, addresses and headings. It is an upper estimate for any model.
     - `max_tokens`: the limit that was requested.
     - `reason`: why there are no passages: nothing_found (no document is about the question) or over_budget (the best
       passage is longer than the limit; `left_out` has its length).
-    - `confidence`: how probable it is that the documents answer the question, in [0, 1], as in AskResult.
-    - `state`: what `confidence` means. `answered`: the passages most probably have the answer. `perhaps`: they may have
-      it, or only a part: read them before you say so. `not_found`: the documents most probably do not have it, and the
-      passages are only the nearest ones.
-    - `notes`, `hints`, `corrections`: as in SearchResult.
+    - `confidence`: how probable it is that the documents answer the question, in [0, 1]; see AskResult.
+    - `state`: the meaning of `confidence`. `answered`: the passages most probably have the answer. `perhaps`: they may
+      have the answer or only a part of it, so read them before you rely on them. `not_found`: the documents most
+      probably do not have it, and the passages are only the nearest ones.
+    - `notes`, `hints`, `corrections`: see SearchResult.
     """
 
     question: str
@@ -127,10 +126,10 @@ class EvidenceResult(Result, frozen=True, kw_only=True):
 
 
 class AskVerifyParams(FilterParams, frozen=True, kw_only=True):
-    """A text whose claims are compared with the documents.
+    """Contains the text to check. Its claims are compared with the documents.
 
     - `text`: its sentences, list items and table rows are claims, at most 100; headings, questions and code are not.
-      Its citations (`gno://notes/plan.md:12-14@9f3b2c1d4e5f`), at most 100, are checked, too.
+      At most 100 of its citations (`gno://notes/plan.md:12-14@9f3b2c1d4e5f`) are also checked.
     - `limit`: the number of documents that each claim is compared with.
     - `min_score`, `full`, `explain`: have no effect.
     - `fresh`: also waits for the vectors of the collections that are searched.
@@ -140,11 +139,12 @@ class AskVerifyParams(FilterParams, frozen=True, kw_only=True):
 
 
 class VerifiedClaim(Result, frozen=True, kw_only=True):
-    """A claim, and what the documents say of it.
+    """A claim, and what the documents say about it.
 
-    - `stance`: `supported`: a sentence says the same. `contradicted`: a sentence says the same but for what `differs`
-      names, such as `14 ≠ 15` (first the claim). `not_found`: neither; the claim may still be true.
-    - `sentence`: the sentence that supports or contradicts it; its `score` is that of a search for the claim.
+    - `stance`: `supported`: a sentence says the same. `contradicted`: a sentence says the same except for the values in
+      `differs`, such as `14 ≠ 15` (the value in the claim comes first). `not_found`: neither; the claim may still be
+      true.
+    - `sentence`: the sentence that supports or contradicts it. Its `score` comes from a search for the claim.
     """
 
     text: str
@@ -154,11 +154,11 @@ class VerifiedClaim(Result, frozen=True, kw_only=True):
 
 
 class CheckedCitation(Result, frozen=True, kw_only=True):
-    """A citation, and whether its document still says the same.
+    """A citation, and whether its document still contains the cited words.
 
-    - `state`: `unchanged`; `moved`: to `line` and `end_line` of the same document; `changed`; `gone`: there is no such
-      document.
-    - `uri`: the document; null if it is gone.
+    - `state`: `unchanged`; `moved`: to `line` and `end_line` of the same document; `changed`; `gone`: the document does
+      not exist.
+    - `uri`: the document; null if it does not exist.
     """
 
     citation: str
@@ -169,7 +169,7 @@ class CheckedCitation(Result, frozen=True, kw_only=True):
 
 
 class AskVerifyResult(Result, frozen=True, kw_only=True):
-    """The claims and the citations of a text, each in its order."""
+    """The claims and the citations of a text, in their order in the text."""
 
     claims: list[VerifiedClaim]
     citations: list[CheckedCitation] = []

@@ -28,18 +28,18 @@ class Framing(Enum):
 
 
 def encode(payload: bytes, framing: Framing | None) -> bytes:
-    """Return `payload` (one JSON text without newlines) as it is sent: as a line while the peer has not chosen."""
+    """Return the frame of `payload`, one JSON text without newlines. Until the peer has chosen, the frame is a line."""
     if framing is Framing.HEADERS:
         return b"Content-Length: %d\r\n\r\n%b" % (len(payload), payload)
     return payload + b"\n"
 
 
 class Framer:
-    """Collects bytes, however they are split, and returns complete payloads.
+    """Collects bytes, in any split, and returns complete payloads.
 
-    After a fault in the framing (ParseError, LimitExceeded) the start of the next message is unknown: the connection
-    must be closed. The call that finds the fault raises it, unless it has payloads to return: then the fault stays in
-    `fault`, so that the same bytes give the same payloads in any split. Every later call raises it again.
+    After a framing fault (ParseError, LimitExceeded) the start of the next message is unknown, so the connection must
+    be closed. The call that finds the fault raises it, unless it has payloads to return. Then it stores the fault in
+    `fault`, so that the same bytes give the same payloads in any split. Every later call raises the fault again.
     """
 
     def __init__(self, max_message_bytes: int = MAX_MESSAGE_BYTES) -> None:
@@ -101,7 +101,7 @@ class Framer:
         if first in (b"C", b"c"):
             self.framing = Framing.HEADERS
         else:
-            # Anything else gets a reply in lines; text that is not JSON is refused before it grows.
+            # Reply to anything else in lines, and refuse text that is not JSON before it grows.
             self.framing = Framing.LINES
             if first not in (b"{", b"["):
                 raise ParseError(
@@ -126,7 +126,7 @@ class Framer:
     def _next_with_headers(self) -> bytes | None:
         if self._body_length is None:
             end = self._buffer.find(b"\r\n\r\n", max(0, self._scanned - 3))
-            # Add 3 bytes: an incomplete blank line is not found yet, however the bytes are split.
+            # Add 3 bytes for an incomplete blank line, which `find` does not find yet.
             if end > MAX_HEADER_BYTES or (end < 0 and len(self._buffer) > MAX_HEADER_BYTES + 3):
                 raise LimitExceeded(f"message headers are longer than {MAX_HEADER_BYTES} bytes")
             if end < 0:

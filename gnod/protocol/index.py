@@ -26,15 +26,15 @@ class IndexInitResult(Result, frozen=True, kw_only=True):
 
 
 class IndexSyncParams(Params, frozen=True):
-    """`collections`: which to sync; all if empty. `update`: first run the update command of each collection."""
+    """`collections`: empty for all. `update`: first run the update command of each collection."""
 
     collections: list[str] = []
     update: bool = False
 
 
 class CollectionSync(Result, frozen=True, kw_only=True):
-    """What a sync did to one collection, in files. `skipped` counts files that are too large, binary, or have no
-    converter.
+    """The result of a sync for one collection; the counts are numbers of files. `skipped` counts files that are too
+    large, binary, or have no converter.
     """
 
     name: str
@@ -63,7 +63,7 @@ class EmbeddingStatus(Result, frozen=True, kw_only=True):
     """The progress of embedding.
 
     - `state`: idle, embedding, paused, waiting or failing; `reason` says why.
-    - `pending`, `done`, `failed`: the number of chunks. `done` counts those of this run.
+    - `pending`, `done`, `failed`: the number of chunks. `done` counts the chunks of this run.
     - `chunks_per_s`: null while it is unknown.
     """
 
@@ -81,11 +81,11 @@ class IndexEmbedResult(EmbeddingStatus, frozen=True, kw_only=True):
 
 
 class OcrStatus(Result, frozen=True, kw_only=True):
-    """Recognition of text in scanned pages and pictures.
+    """The progress of text recognition in scanned pages and pictures.
 
     - `state`: idle, working, paused or waiting; `reason` says why.
     - `pending`, `failed`: the number of pages.
-    - `left_s`: how long the pending pages will take; null while it is unknown.
+    - `left_s`: the estimated time for the pending pages; null while it is unknown.
     """
 
     state: str
@@ -114,11 +114,11 @@ class InferenceStatus(Result, frozen=True, kw_only=True):
 
 
 class IndexStatusParams(Params, frozen=True, kw_only=True):
-    """How thorough the status is.
+    """Sets how thorough the status is.
 
     - `errors`: list the files that failed.
-    - `verify`: compare all folders with the index. If it is false, folders are left out, the largest first, until the
-      others have 20,000 files or fewer together.
+    - `verify`: compare all folders with the index. If false, the daemon leaves out the largest folders until the others
+      together have at most 20,000 files.
     """
 
     errors: bool = False
@@ -126,9 +126,9 @@ class IndexStatusParams(Params, frozen=True, kw_only=True):
 
 
 class IngestError(Result, frozen=True, kw_only=True):
-    """A file that is not read, or a part of one.
+    """A file that gnod does not read, or an unread part of a file.
 
-    - `stage`: read, convert or prepare; of a document that is read in part: `part`, or `member` for a file inside it.
+    - `stage`: read, convert or prepare. For a partly read document: `part`, or `member` for a file inside it.
     """
 
     collection: str
@@ -151,33 +151,33 @@ class IndexSkippedParams(Params, frozen=True, kw_only=True):
 
 
 class IndexSkippedResult(Result, frozen=True, kw_only=True):
-    """The files that are not documents, and what is not read of others, by collection, kind and path. `total`: without
-    the limit."""
+    """The files that are not documents, and the unread parts of others, sorted by collection, kind and path. `total`:
+    their number without the limit."""
 
     files: list[IngestError]
     total: int
 
 
 class IndexAcknowledgeParams(Params, frozen=True, kw_only=True):
-    """`collections`, `kinds`: whose failures, and which kinds of them; empty for all. A file that changes and fails
-    again is mentioned again."""
+    """`collections`, `kinds`: the collections and the kinds of failures; empty for all. If a file changes and fails
+    again, answers mention it again."""
 
     collections: list[str] = []
     kinds: Annotated[list[str], Meta(max_length=100)] = []
 
 
 class IndexRetryParams(IndexAcknowledgeParams, frozen=True, kw_only=True):
-    """The result comes when the files were read."""
+    """The daemon answers after it has read the files."""
 
 
 class IndexRetryResult(Result, frozen=True, kw_only=True):
-    """`files`: how many files were read again. Those that fail again are in `index.status`."""
+    """`files`: how many files were read again. `index.status` lists the files that failed again."""
 
     files: int
 
 
 class IndexAcknowledgeResult(Result, frozen=True, kw_only=True):
-    """`files`: how many failures were not acknowledged before."""
+    """`files`: the number of newly acknowledged failures."""
 
     files: int
 
@@ -185,34 +185,32 @@ class IndexAcknowledgeResult(Result, frozen=True, kw_only=True):
 class CollectionStatus(Result, frozen=True, kw_only=True):
     """The state of one collection.
 
-    - `verified`: the folder was walked for this request. If it was not, `on_disk`, `excluded` and `hidden` are null,
-      and `pending` counts the changes that were noticed and are not indexed yet.
+    - `verified`: the daemon walked the folder for this request. If it did not, `on_disk`, `excluded` and `hidden` are
+      null, and `pending` counts the changes that it has noticed and not indexed yet.
     - `on_disk`: the number of files that should be indexed.
-    - `pending`: the number of those that differ from the index.
+    - `pending`: how many of these files differ from the index.
     - `excluded`: the number of files that the rules leave out. The daemon does not enter an excluded folder, so the
       files inside are not counted.
     - `hidden`: the number of files and folders that are left out because they are hidden.
-    - `acknowledged`: how many of the `failed` are known to the user, and not mentioned in answers.
+    - `acknowledged`: how many of the failures the user has acknowledged. Answers do not mention them.
     - `skipped_by_kind`: why files are not documents: needs_ocr, unsupported (an unknown kind), binary, empty,
       too_large, not_downloaded (they are in a cloud).
     - `partial_by_kind`: how many documents lack a part: needs_ocr, corrupt, too_large, too_long, bad_head (lines of the
       frontmatter), members (files inside them). A document counts once for each kind.
     - `watch`: how changes are noticed: events, polling (regular walks) or off.
     - `watch_reason`: why `watch` is not "events", or why changes are not indexed.
-    - `last_sync`: the last sync of any scope.
-    - `last_reconcile`: the last complete comparison with the disk since the daemon started.
+    - `last_sync`: the time of the last sync of any scope.
+    - `last_reconcile`: the time of the last complete comparison with the disk since the daemon started.
     - `chunks`: the number of chunks. It is an estimate while very many are pending.
-    - `wordless`: how many of them are not embedded, because they have hardly any words: numbers, encoded data. Keyword
+    - `wordless`: how many chunks are not embedded because they have hardly any words (numbers, encoded data). Keyword
       search finds them.
-    - `embedded`: how many of them have a vector of `model`.
-    - `in_brief`: the number of documents that are found by meaning at least by their beginning, which is embedded
-      first; `in_full`: the number of those whose whole text is embedded. Both are estimates while very many chunks are
-      pending.
-    - `unembeddable`: how many of them failed.
-    - `model`: the model that serves vector search now.
+    - `embedded`: how many chunks have a vector of `model`.
+    - `in_brief`: the number of documents whose beginning, at least, is embedded; it is embedded first. `in_full`: the
+      number of documents whose whole text is embedded. Both are estimates while very many chunks are pending.
+    - `unembeddable`: how many chunks failed.
+    - `model`: the current model of vector search.
     - `next_model`: the model that takes over when all its vectors exist.
-    - `unused_model`: a model of a server that the config does not name any more. Its vectors are kept, but not
-      searched.
+    - `unused_model`: a model of a server that the config no longer names. Its vectors are kept, but not searched.
     - `egress`: how far its texts may travel to model servers.
     """
 
@@ -253,12 +251,12 @@ class EndpointStatus(Result, frozen=True, kw_only=True):
     """A model server that the config names.
 
     - `scope`: where it is (local, lan, any); null if that is unknown.
-    - `addresses`: the network addresses of its name.
-    - `allowed`, `left_out`: the collections, and `memories`, that name it: those whose texts may reach it, and the
-      others.
-    - `key`: where its key is: environment, keyring or null.
+    - `addresses`: the network addresses of its host name.
+    - `allowed`, `left_out`: the collections (or `memories`) that name it. Texts of the former may be sent to it, texts
+      of the latter may not.
+    - `key`: the place of its key: environment, keyring or null.
     - `problem`: why it cannot be used.
-    - `last_sent`: when something was last sent to it.
+    - `last_sent`: when gnod last sent something to it.
     """
 
     uri: str
@@ -284,9 +282,9 @@ class PostingsStatus(Result, frozen=True, kw_only=True):
 
 
 class IndexStatusResult(Result, frozen=True, kw_only=True):
-    """`errors`: the first files that failed, at most 1,000. `errors_left_out`: the number of the others. Each
-    collection counts its failures by kind. `downloads_due_s`: models whose download has failed, and the time until the
-    daemon tries again.
+    """`errors`: the first 1,000 failed files. `errors_left_out`: the number of the others. Each collection counts
+    its failures by kind. `downloads_due_s`: models whose download has failed, and the time until the daemon tries
+    again.
     """
 
     index: str
@@ -317,12 +315,12 @@ class IndexStatusResult(Result, frozen=True, kw_only=True):
 
 
 class EgressEntry(Result, frozen=True, kw_only=True):
-    """What was sent to an address, in requests and bytes.
+    """The requests and bytes that gnod sent to an address.
 
-    - `role`: what it was sent for. For a model server: embed, rerank, expand or answer. For the server of a shared
-      collection: search or publish.
+    - `role`: the purpose. For a model server: embed, rerank, expand or answer. For the server of a shared collection:
+      search or publish.
     - `collection`: the collection whose texts were sent, or that was searched; or `(memories)`, `(checks)` of doctor,
-      or `(bench)`. Null is the total, where a request for several collections counts once.
+      or `(bench)`. Null marks the total, which counts a request for several collections once.
     """
 
     address: str
@@ -342,15 +340,15 @@ class IndexEgressResult(Result, frozen=True, kw_only=True):
 
 
 class IndexActivityParams(Params, frozen=True, kw_only=True):
-    """The last `hours`, in buckets of `bucket_minutes`; at most 1,000 buckets are returned."""
+    """Selects the last `hours`, in buckets of `bucket_minutes`. The result has at most 1,000 buckets."""
 
     hours: Annotated[int, Meta(ge=1, le=744)] = 24
     bucket_minutes: Annotated[int, Meta(ge=5, le=1440)] = 60
 
 
 class ActivityBucket(Result, frozen=True, kw_only=True):
-    """The number of files that changed from `start` on. A file counts only in the bucket of its last change. `failed`
-    includes files that will be tried again.
+    """The number of files that changed in the bucket that begins at `start`. A file counts only in the bucket of its
+    last change. `failed` includes files that the daemon will try again.
     """
 
     start: str
@@ -360,19 +358,19 @@ class ActivityBucket(Result, frozen=True, kw_only=True):
 
 
 class IndexActivityResult(Result, frozen=True, kw_only=True):
-    """`buckets`: in order of time. The last one is not over yet."""
+    """`buckets`: the oldest first. The last one is not complete yet."""
 
     buckets: list[ActivityBucket]
 
 
 class IndexWhyParams(Params, frozen=True):
-    """`path`: absolute, or any reference that `document.get` takes."""
+    """`path`: an absolute path, or any reference that `document.get` accepts."""
 
     path: Reference
 
 
 class WhyCollection(Result, frozen=True, kw_only=True):
-    """What one collection knows about the path. `verdict`: indexed, stale, pending, failed, skipped, excluded, deleted
+    """The state of the path in one collection. `verdict`: indexed, stale, pending, failed, skipped, excluded, deleted
     or missing. `reason` explains it.
     """
 
@@ -405,7 +403,7 @@ class IndexCleanupResult(Result, frozen=True, kw_only=True):
 
 
 class IndexBackupParams(Params, frozen=True, kw_only=True):
-    """`path`: absolute, on the daemon's machine. `force`: replace an existing backup. Progress counts bytes."""
+    """`path`: an absolute path on the daemon's machine. `force`: replace an existing backup. Progress counts bytes."""
 
     path: FilePath
     force: bool = False
@@ -422,8 +420,8 @@ class IndexBackupResult(Result, frozen=True, kw_only=True):
 
 
 class IndexRestoreParams(Params, frozen=True, kw_only=True):
-    """The daemon replaces the index after it has answered: it closes all connections, and answers new ones from the
-    restored index. Its `index.status` then has the same `restored_at`. Progress counts bytes.
+    """The daemon answers first and then replaces the index: it closes all connections, and serves new ones from the
+    restored index. Then `index.status` has the same `restored_at` as this result. Progress counts bytes.
 
     - `path`: the backup; an absolute path.
     - `config`: replace the config file. A missing one is always restored.
@@ -436,12 +434,12 @@ class IndexRestoreParams(Params, frozen=True, kw_only=True):
 
 
 class IndexRestoreResult(Result, frozen=True, kw_only=True):
-    """What was restored, and what was kept.
+    """The result of a restore.
 
-    - `made`, `version`, `index`: when, by which version of gnod and from which index the backup was made.
+    - `made`, `version`, `index`: the time, the version of gnod and the index of the backup.
     - `config`: "restored", "kept" (a different one exists), "same" or "none" (the backup has none).
     - `memories`: "restored", "kept" (others exist) or "none".
-    - `kept`: where the old index, config and memories are now.
+    - `kept`: the present paths of the old index, config and memories.
     """
 
     restored_at: str
@@ -458,8 +456,8 @@ class IndexRestoreResult(Result, frozen=True, kw_only=True):
 class IndexTuneParams(Params, frozen=True, kw_only=True):
     """Progress counts documents, chunks and questions.
 
-    - `collections`: all if empty.
-    - `action`: `tune` learns from the collections, `show` returns what was learned, `reset` deletes it.
+    - `collections`: empty for all.
+    - `action`: `tune` learns from the collections, `show` returns the learned values, `reset` deletes them.
     """
 
     collections: list[str] = []
@@ -467,13 +465,13 @@ class IndexTuneParams(Params, frozen=True, kw_only=True):
 
 
 class CollectionPrior(Result, frozen=True, kw_only=True):
-    """What was learned about a collection from questions that its own documents answer.
+    """The values that gnod has learned for a collection from questions that its own documents answer.
 
-    - `vector_odds`: the factor for the odds of vectors against keywords in hybrid search. It is 1 by default.
+    - `vector_odds`: the factor for the odds of vectors against keywords in hybrid search. The default is 1.
     - `questions`: the number of questions.
     - `keyword`, `vector`: nDCG@10 of keyword search and of vector search over the questions.
     - `before`, `after`: nDCG@10 of hybrid search without the factor, and with it.
-    - `measured_at`: null if it was not measured, or was reset.
+    - `measured_at`: null if nothing was measured, or the values were reset.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """JSON-RPC 2.0 messages: bytes to structs and back. Must not depend on the transport or the methods.
 
-Source: https://www.jsonrpc.org/specification. `$/cancelRequest` and `$/progress` are those of the Language
-Server Protocol.
+Source: https://www.jsonrpc.org/specification. `$/cancelRequest` and `$/progress` come from the Language Server
+Protocol.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class _Failure(msgspec.Struct, kw_only=True):
 
 
 class _Call(msgspec.Struct, kw_only=True, omit_defaults=True):
-    # It has no default, because omit_defaults would drop it.
+    # This field has no default, because omit_defaults would drop it.
     jsonrpc: str
     method: str
     params: object = UNSET
@@ -86,7 +86,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class BadRequestError(Exception):
-    """A message is not a valid request. `id` is the id for the reply; None if none could be read."""
+    """A message is not a valid request. `id`: the id for the reply; None if the message has no readable id."""
 
     def __init__(self, error: GnoError, request_id: RequestId = None) -> None:
         super().__init__(error.message)

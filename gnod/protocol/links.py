@@ -14,7 +14,7 @@ LinkState = Literal["resolved", "ambiguous", "unresolved", "external", "outside"
 
 
 class DocumentLinksParams(Params, frozen=True):
-    """`ref`: as in `document.get`. `limit` and `offset` count the links of each direction."""
+    """`ref`: see `document.get`. `limit` and `offset` count the links of each direction."""
 
     ref: Reference
     direction: Literal["out", "in", "both"] = "both"
@@ -28,16 +28,16 @@ class DocumentLink(Result, frozen=True, kw_only=True):
     - `title`: the title of that document.
     - `line`: a line of the file if it is text, otherwise of its Markdown.
     - `kind`: the syntax of the link.
-    - `target`: the target as it is written.
+    - `target`: the target exactly as it is written.
     - `fragment`: the heading or block that it names.
-    - `passage`: the text around the link, as a reader sees it.
+    - `passage`: the text around the link, without markup.
     - `state`: `resolved` (it leads to the document `to`), `ambiguous` (to one of `candidates`), `unresolved` (to no
       document of the index), `external` (to an address) or `outside`. An `outside` link leads above the folder of the
-      collection or to another collection, and is never followed.
+      collection or to another collection. gnod never follows it.
     - `to_title`: the title of the document `to`.
-    - `to_line`: where `fragment` is in it.
+    - `to_line`: the line of `fragment` in the document `to`.
     - `has_place`: false if that document does not have `fragment`.
-    - `suggestion`: for an unresolved link in `links.unresolved`, the path that may be meant.
+    - `suggestion`: for an unresolved link in `links.unresolved`, the path that is probably meant.
     """
 
     uri: str
@@ -61,7 +61,7 @@ class DocumentLinksResult(Result, frozen=True, kw_only=True):
 
     - `links`: the links in the document.
     - `backlinks`: the links to the document.
-    - `total_links`, `total_backlinks`: how many there are, including those that are not returned.
+    - `total_links`, `total_backlinks`: the total numbers, including links that are not returned.
     """
 
     uri: str
@@ -73,7 +73,7 @@ class DocumentLinksResult(Result, frozen=True, kw_only=True):
 
 
 class ScopeParams(Params, frozen=True):
-    """`scope`: as in `document.list`."""
+    """`scope`: see `document.list`."""
 
     scope: str | None = None
 
@@ -92,8 +92,8 @@ class DeadLink(Result, frozen=True, kw_only=True):
     """A link that leads nowhere.
 
     - `source`: the file that contains it.
-    - `problem`: a sentence.
-    - `suggestion`: a target that may be meant, as it would be written.
+    - `problem`: a sentence that describes the problem.
+    - `suggestion`: a target that is probably meant, in the syntax of the link.
     """
 
     uri: str
@@ -105,26 +105,26 @@ class DeadLink(Result, frozen=True, kw_only=True):
 
 
 class LinksCheckResult(Result, frozen=True, kw_only=True):
-    """`dead`: at most 10,000 dead links. `total`: how many there are."""
+    """`dead`: at most 10,000 dead links. `total`: the number of all dead links."""
 
     dead: list[DeadLink]
     total: int
 
 
 class DocumentDuplicatesResult(Result, frozen=True, kw_only=True):
-    """`groups`: the addresses of documents of the scope with the same text, at most 1,000 groups. `total`: how many
-    groups there are."""
+    """`groups`: at most 1,000 groups of addresses. The documents of a group have the same text. `total`: the number of
+    all groups in the scope."""
 
     groups: list[list[str]]
     total: int
 
 
 class DocumentMoveParams(Params, frozen=True, kw_only=True):
-    """A file or folder, and its new path in the same collection; into `new` if that is a folder.
+    """Names a file or folder and its new path in the same collection. If `new` is a folder, the file moves into it.
 
     - `old`, `new`: `collection/path`, a `gno://` address or a path on disk.
-    - `dry_run`: say what would change, and change nothing.
-    - `digest`: from a dry run. If the move would not be the same any more, it is refused.
+    - `dry_run`: report the changes without making them.
+    - `digest`: from a dry run. The daemon refuses the move if it would no longer be the same.
     """
 
     old: Reference
@@ -134,10 +134,10 @@ class DocumentMoveParams(Params, frozen=True, kw_only=True):
 
 
 class LinkToRepair(Result, frozen=True, kw_only=True):
-    """A link that leads elsewhere after the move, because it could not be rewritten.
+    """A link that could not be rewritten, so it leads elsewhere after the move.
 
-    - `uri`: the document, before the move.
-    - `line`: a line of its file; 0 if that is not known.
+    - `uri`: the address of the document before the move.
+    - `line`: a line of its file; 0 if it is unknown.
     - `problem`: why it could not be rewritten.
     """
 
@@ -148,10 +148,10 @@ class LinkToRepair(Result, frozen=True, kw_only=True):
 
 
 class DocumentMoveResult(Result, frozen=True, kw_only=True):
-    """What a move changed, or would change.
+    """The changes of a move, or of its dry run.
 
     - `source`, `destination`: the paths on disk.
-    - `files`, `links`: how many files have rewritten links, and how many links are rewritten.
+    - `files`, `links`: the number of files with rewritten links, and the number of these links.
     - `diff`: the changes of these files as a unified diff, at most 1,000,000 characters.
     - `left`: the links to repair by hand, at most 1,000.
     - `digest`: identifies the move, for a call without `dry_run`.
@@ -172,8 +172,8 @@ class DocumentUnmoveParams(Params, frozen=True): ...
 
 
 class DocumentUnmoveResult(Result, frozen=True, kw_only=True):
-    """`source`: where the file or folder was moved to. `destination`: where it is again. `files`: how many files have
-    their old links again."""
+    """`source`: the path after the undone move. `destination`: the restored path. `files`: the number of files whose
+    old links were restored."""
 
     source: str
     destination: str
@@ -181,11 +181,11 @@ class DocumentUnmoveResult(Result, frozen=True, kw_only=True):
 
 
 class LinksGraphParams(Params, frozen=True):
-    """The part of the graph to return.
+    """Selects the part of the graph to return.
 
-    - `ref`: the document in the middle, as in `document.get`. If it is null, the graph has the documents of `scope`,
-      the best connected first.
-    - `scope`: as in `document.list`. Other documents are left out.
+    - `ref`: the central document; see `document.get`. If it is null, the graph has the documents of `scope`, the best
+      connected first.
+    - `scope`: see `document.list`. Other documents are left out.
     - `depth`: the maximum number of links between `ref` and a document.
     - `limit`: the maximum number of documents.
     """
@@ -225,7 +225,7 @@ class LinksGraphResult(Result, frozen=True, kw_only=True):
     """Documents and the links between them.
 
     - `edges`: the links between documents of `nodes`. Ambiguous links, and links of a document to itself, are left out.
-    - `total`: how many nodes there would be without a limit; null if that is not known.
+    - `total`: the number of nodes without a limit; null if it is unknown.
     - `is_cut`: nodes or edges are missing because of the limit, or because there are very many links.
     """
 
@@ -236,7 +236,7 @@ class LinksGraphResult(Result, frozen=True, kw_only=True):
 
 
 class LinksMentionsParams(Params, frozen=True):
-    """`ref`: as in `document.get`. `limit` and `offset` count mentions."""
+    """`ref`: see `document.get`. `limit` and `offset` count mentions."""
 
     ref: Reference
     limit: Limit = 50
@@ -247,7 +247,7 @@ class Mention(Result, frozen=True, kw_only=True):
     """The document `uri` contains `name`.
 
     - `line`: a line of the file if it is text, otherwise of its Markdown.
-    - `passage`: the text around the name, as a reader sees it.
+    - `passage`: the text around the name, without markup.
     - `marks`: the places of the name in `passage`, as half-open character ranges.
     """
 
@@ -260,14 +260,14 @@ class Mention(Result, frozen=True, kw_only=True):
 
 
 class LinksMentionsResult(Result, frozen=True, kw_only=True):
-    """Where other documents name a document without linking to it.
+    """The places where other documents name a document without linking to it.
 
-    - `names`: the names that are searched: the title of the document, its aliases, and its file name if that consists
-      of words.
-    - `mentions`: where other documents of its collection contain one of these names outside links and code.
+    - `names`: the names to search for: the title of the document, its aliases, and its file name if that consists of
+      words.
+    - `mentions`: the places where other documents of its collection contain one of these names outside links and code.
       Documents that do not link to it come first, sorted by path.
-    - `total`: how many mentions there are; null if `has_more` or `is_cut`.
-    - `is_cut`: not all documents were read, because very many have a name in links only.
+    - `total`: the number of mentions; null if `has_more` or `is_cut`.
+    - `is_cut`: some documents were not read, because very many have a name only in links.
     """
 
     uri: str

@@ -1,4 +1,4 @@
-"""Parameters and results of `memory.*`."""
+"""Wire types of `memory.…`."""
 
 from __future__ import annotations
 
@@ -23,15 +23,16 @@ MAX_IMPORTED = 100
 
 class MemoryStoreParams(Params, frozen=True):
     """If the same text is stored again, the memory changes: the topics are added, and `when` and `type` replace the old
-    ones. To accept a proposal, store the text again with `supersedes`.
+    values. To accept a proposal, store the text again with `supersedes`.
 
-    - `type`: one that docs/memory.md lists, or a word of your own. It ends in `_done` if the matter is finished or
+    - `type`: a type from docs/memory.md, or a word of your own. It ends in `_done` if the matter is finished or
       superseded.
     - `topics`: names that find the memory, in addition to its meaning.
     - `namespace`: created with the first memory in it.
-    - `when`: when it happened, in ISO 8601, if not now.
-    - `valid_from`, `valid_until`: since when and until when it is true: a year, a month, a day, or an ISO 8601 time, in
-      UTC unless it says otherwise. Without both, they are read in the text, if it plainly says so.
+    - `when`: the time of the event, in ISO 8601. The default is now.
+    - `valid_from`, `valid_until`: the period in which it is true. Each is a year, a month, a day, or an ISO 8601 time
+      (UTC if it has no offset). If both are missing, the daemon takes them from the text if the text states them
+      plainly.
     - `supersedes`: ids of memories that are no longer true. Their type gets `_done`, and both sides are linked.
     """
 
@@ -48,11 +49,11 @@ class MemoryStoreParams(Params, frozen=True):
 class MemorySearchParams(Params, frozen=True):
     """Memories that are not true now, or at a time that the query names, rank lower.
 
-    - `namespaces`: those to search; all if empty.
-    - `as_of`: only what was true at some moment of this year (`2026`), month (`2026-02`), day or ISO 8601 time. What
-      was stored later and does not say since when it is true ranks lower.
+    - `namespaces`: the namespaces to search; empty for all.
+    - `as_of`: search only memories that were true at some moment of this year (`2026`), month (`2026-02`), day or ISO
+      8601 time. Memories that were stored later without a beginning of their validity rank lower.
     - `budget_s`: the time for the reranker. Memories that it does not reach in time are ranked without it, and `notes`
-      say so.
+      reports them.
     """
 
     query: Annotated[str, Meta(min_length=1, max_length=4096)]
@@ -63,26 +64,26 @@ class MemorySearchParams(Params, frozen=True):
 
 
 class MemoryDeepSearchParams(MemorySearchParams, frozen=True):
-    """Use it when `memory.search` finds only weak results. It takes four times as many candidates, and always reranks
-    them. `query` needs two keywords or more.
+    """Use this method when `memory.search` finds only weak results. It takes four times as many candidates, and always
+    reranks them. `query` needs at least two keywords.
     """
 
     limit: Annotated[int, Meta(ge=1, le=MAX_DEEP_RESULTS)] = MAX_DEEP_RESULTS
 
 
 class MemoryIdsParams(Params, frozen=True):
-    """`ids`: from the results of other methods. If one does not exist, the whole call fails."""
+    """`ids`: ids from the results of other methods. If one of them does not exist, the whole call fails."""
 
     ids: Ids
 
 
 class MemoryUpdateParams(Params, frozen=True):
-    """Fields that are absent stay unchanged. A superseded memory whose type no longer ends in `_done` becomes current
-    again, and its link is removed.
+    """Absent fields stay unchanged. A superseded memory whose type no longer ends in `_done` becomes current again, and
+    its link is removed.
 
     - `topics`: replaces all topics that were given.
     - `remove_topics`: topics to remove. Suggested topics stay removed.
-    - `when`, `valid_from`, `valid_until`: as in `memory.store`; "" removes the time.
+    - `when`, `valid_from`, `valid_until`: see `memory.store`; "" removes the time.
     - `supersedes`: ids of more memories that this one makes obsolete.
     """
 
@@ -106,11 +107,11 @@ class MemoryHistoryParams(Params, frozen=True):
 class MemoryListParams(Params, frozen=True, kw_only=True):
     """The newest memories come first. A page may have fewer than `limit`.
 
-    - `namespaces`, `types`: memories that have one of them; all if empty.
-    - `topics`: memories that have all of them.
-    - `since`: memories that were stored, changed or superseded since this time, or in this age, such as `7d`.
+    - `namespaces`, `types`: list memories that have one of them; empty for all.
+    - `topics`: list memories that have all of them.
+    - `since`: list memories that were stored, changed or superseded since this time, or within this age, such as `7d`.
     - `whole`: return whole texts instead of their beginnings, for an export.
-    - `cursor`: from the last result. A null cursor in a result marks the last page.
+    - `cursor`: the cursor from the previous result. A null cursor in a result marks the last page.
     """
 
     namespaces: Names = []
@@ -129,11 +130,11 @@ class MemoryPublishParams(MemoryIdsParams, frozen=True):
 
 
 class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
-    """A memory to import, as `memory.list` returns it. Other fields are ignored. Use `memory.update` to link it to
-    others.
+    """A memory to import, in the form that `memory.list` returns. Other fields are ignored. Use `memory.update` to link
+    it to others.
 
-    - `created`, `updated`, `when`: in ISO 8601; by default, now.
-    - `suggested`: by default, topics are suggested from the text, and `valid_from` and `valid_until` are read in it.
+    - `created`, `updated`, `when`: in ISO 8601. The default is now.
+    - `suggested`: suggested topics. If it is null, the daemon takes them, `valid_from` and `valid_until` from the text.
     """
 
     text: Text
@@ -149,16 +150,16 @@ class NewMemory(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemoryImportParams(Params, frozen=True, kw_only=True):
-    """Imports all records or none. A memory with the same text changes only if the record was updated later, so a
-    repeated import changes nothing.
+    """The daemon imports all records or none. A memory with the same text changes only if the record was updated later,
+    so a repeated import changes nothing.
     """
 
     records: Annotated[list[NewMemory], Meta(min_length=1, max_length=MAX_IMPORTED)]
 
 
 class MemoryUnlockParams(Params, frozen=True, kw_only=True):
-    """`passphrase`: the passphrase of the memories, or a new one if nothing is stored yet. If it is null, the key is,
-    or will be, in the system's keyring; with `key_file`, a new key is stored in a file that only its owner can read.
+    """`passphrase`: the passphrase of the memories, or a new one if nothing is stored yet. Null means that the key is,
+    or will be, in the system's keyring. `key_file`: store a new key in a file that only its owner can read instead.
     """
 
     passphrase: Annotated[str, Meta(max_length=4096)] | None = None
@@ -168,7 +169,7 @@ class MemoryUnlockParams(Params, frozen=True, kw_only=True):
 class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
     """The key stays the same, so older backups open as before.
 
-    - `passphrase`: the present passphrase, if there is one.
+    - `passphrase`: the current passphrase, if there is one.
     - `new_passphrase`: the new passphrase; null puts the key into the system's keyring.
     - `key_file`: put the key into a file that only its owner can read. Any other place deletes that file.
     """
@@ -181,9 +182,9 @@ class MemoryMoveKeyParams(Params, frozen=True, kw_only=True):
 class MemoryProposal(Result, frozen=True, kw_only=True):
     """An older memory that the stored one may supersede.
 
-    - `text`: its beginning.
-    - `reason`: a sentence.
-    - `time`: when it happened, or was stored.
+    - `text`: the beginning of its text.
+    - `reason`: a sentence that says why.
+    - `time`: when it happened, or when it was stored.
     """
 
     id: str
@@ -193,8 +194,8 @@ class MemoryProposal(Result, frozen=True, kw_only=True):
 
 
 class MemoryStoreResult(Result, frozen=True, kw_only=True):
-    """`existed`: the same text was stored before. `proposals`: they do not change unless `supersedes` names them. The
-    list is empty in `memory.import` and `memory.publish`.
+    """`existed`: the same text was stored before. `proposals`: memories to supersede. They do not change unless
+    `supersedes` names them. The list is empty in `memory.import` and `memory.publish`.
     """
 
     id: str
@@ -205,19 +206,19 @@ class MemoryStoreResult(Result, frozen=True, kw_only=True):
 class MemoryFound(Result, frozen=True, kw_only=True):
     """One result of a search.
 
-    - `text`: the beginning of the text, or all of it if `complete`.
-    - `vector`: the cosine to the query; null if the memory has no vector.
-    - `rerank`: the final score in [0, 1], which orders the results. It is excellent from 0.30, good from 0.20, and weak
-      below.
+    - `text`: the beginning of the text; the whole text if `complete`.
+    - `vector`: the cosine similarity to the query; null if the memory has no vector.
+    - `rerank`: the final score in [0, 1], which orders the results. At least 0.30 is excellent, at least 0.20 is good,
+      less is weak.
     - `time`: the time of the last change.
     - `namespace`: absent for the personal one.
     - `when`: when it happened, if that was stated.
     - `suggested`: topics taken from the text.
-    - `valid_from`, `valid_until`: since when and until when it is true, if that was stated or read in the text.
+    - `valid_from`, `valid_until`: the period in which it is true, if it was stated or taken from the text.
     - `superseded_by`, `superseded_at`: the id of the memory that replaces it, and since when. If both are found, the
       newer one comes first, unless the query is about the time before it.
-    - `validity`: absent if it is true at the time that is asked for; otherwise `ended`, `not_yet`, or `unknown`: it was
-      stored later and does not say since when it is true.
+    - `validity`: absent if it is true at the requested time; otherwise `ended`, `not_yet`, or `unknown` (it was stored
+      later without a beginning of its validity).
     - `folded`: ids of near-duplicates and of other matching memories of the same event, the best first; absent if there
       are none.
     """
@@ -246,7 +247,7 @@ class MemorySearchResult(Result, frozen=True, kw_only=True):
 
     - `counts`: a sentence with the numbers of candidates, ranked memories and results.
     - `topics`: how often each topic occurs in the results, the most frequent first.
-    - `notes`: what was left out, and why.
+    - `notes`: what the search left out, and why.
     """
 
     results: list[MemoryFound]
@@ -261,8 +262,8 @@ class MemoryRecord(Result, frozen=True, kw_only=True):
     - `complete`: `text` is the whole text.
     - `when`: when it happened, if that was stated.
     - `suggested`: topics taken from the text.
-    - `valid_from`, `valid_until`: since when and until when it is true, if that was stated or read in the text.
-    - `superseded_by`, `supersedes`: ids. `superseded_at`: since when the newer memory is true.
+    - `valid_from`, `valid_until`: the period in which it is true, if it was stated or taken from the text.
+    - `superseded_by`, `supersedes`: ids. `superseded_at`: the time from which the newer memory is true.
     """
 
     id: str
@@ -289,7 +290,7 @@ class MemoryRecordsResult(Result, frozen=True, kw_only=True):
 
 
 class MemoryHistoryResult(Result, frozen=True, kw_only=True):
-    """`memories`: the current one first, then those that it superseded."""
+    """`memories`: the current memory first, then the memories that it superseded."""
 
     memories: list[MemoryRecord]
 
@@ -298,8 +299,8 @@ class MemoryListResult(Result, frozen=True, kw_only=True):
     """One page of memories.
 
     - `total`: the number of memories on all pages.
-    - `cursor`: for the next page; null on the last page.
-    - `notes`: name damaged memories, which are left out.
+    - `cursor`: the cursor of the next page; null on the last page.
+    - `notes`: the damaged memories, which are left out.
     """
 
     memories: list[MemoryRecord]
@@ -323,8 +324,8 @@ class MemoryStatusResult(Result, frozen=True, kw_only=True):
 
     - `unlocked`: the daemon has the key.
     - `opens_by_itself`: the first use gets the key from the system's keyring, or from the key file.
-    - `key`: where the key is: `keyring`, `file`, or `passphrase` if a passphrase protects it; null if nothing was ever
-      stored.
+    - `key`: the place of the key: `keyring`, `file`, or `passphrase` if a passphrase protects it; null if nothing was
+      ever stored.
     - `keyring_problem`: why the keyring cannot be used; null if it can.
     - `unembedded`: the number of memories without a vector. Only keywords and topics find them.
     - `unindexed`: the number of memories that are not in the keyword index yet.

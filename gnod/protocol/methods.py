@@ -1,4 +1,4 @@
-"""The list of methods: name, types, one line of help. The dispatcher, OpenRPC and the docs are made from it."""
+"""The list of methods: name, types, one line of help. The dispatcher, OpenRPC and the docs use it."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gnod.protocol import search as s
 from gnod.protocol import subscription as n
 from gnod.protocol.base import NoParams, Params, Result
 
-# Seconds that a client waits for the next message, which is the reply or progress. The daemon itself answers most
-# requests in milliseconds. It takes longer to load models, and to wait for other searches.
+# Seconds that a client waits for the next message, which is the reply or progress. The daemon answers most requests in
+# milliseconds. Loading models and waiting for other searches take longer.
 SHORT_S = 120.0
 LONG_S = 3600.0
 
@@ -26,7 +26,7 @@ class Method(NamedTuple):
     """A method of the protocol.
 
     - `result`: the type of the result; `dict` for `rpc.discover`, whose schema is OpenRPC's own.
-    - `is_repeatable`: calling it twice has the same effect as once, so a client repeats it after a lost connection.
+    - `is_repeatable`: two calls have the same effect as one, so a client repeats the call after a lost connection.
     - `limit_s`: how long a client waits between two messages.
     """
 
@@ -61,13 +61,13 @@ _ALL = [
         "document.boxes", t.DocumentBoxesParams, t.DocumentBoxesResult, "Return where words are on a page or picture."
     ),
     _again(
-        "document.layers", t.DocumentLayersParams, t.DocumentLayersResult, "Return the text of pages with its places."
+        "document.layers", t.DocumentLayersParams, t.DocumentLayersResult, "Return positioned text and links of pages."
     ),
     _again("document.matches", t.DocumentMatchesParams, t.DocumentMatchesResult, "Return all matches of one document."),
     _again("document.image", t.DocumentImageParams, t.DocumentImageResult, "Return a page as a picture."),
     Method("document.capture", t.DocumentCaptureParams, t.DocumentCaptureResult, "Write a note to the inbox folder."),
     Method(
-        "document.move", li.DocumentMoveParams, li.DocumentMoveResult, "Move a file or folder, and keep links right."
+        "document.move", li.DocumentMoveParams, li.DocumentMoveResult, "Move a file or folder, and update the links."
     ),
     Method("document.unmove", li.DocumentUnmoveParams, li.DocumentUnmoveResult, "Undo the last move."),
     _again(
@@ -118,7 +118,10 @@ _ALL = [
         "collection.publish", c.CollectionPublishParams, c.CollectionPublishResult, "Publish a collection for others."
     ),
     Method(
-        "collection.unpublish", c.CollectionUnpublishParams, c.CollectionUnpublishResult, "Remove what was published."
+        "collection.unpublish",
+        c.CollectionUnpublishParams,
+        c.CollectionUnpublishResult,
+        "Stop publishing a collection, and delete its data from the engine.",
     ),
     _again("collection.list", NoParams, c.CollectionListResult, "List the collections."),
     Method("context.add", c.ContextAddParams, c.ContextAddResult, "Describe what a scope is about."),
@@ -135,25 +138,25 @@ _ALL = [
         "index.subscribe", n.IndexSubscribeParams, n.IndexSubscribeResult, "Return the state, then notify of changes."
     ),
     Method("index.unsubscribe", n.IndexUnsubscribeParams, n.IndexUnsubscribeResult, "End a subscription."),
-    _again("index.egress", NoParams, i.IndexEgressResult, "Count what was sent to other programs and machines."),
+    _again("index.egress", NoParams, i.IndexEgressResult, "Count the data sent to other programs and machines."),
     _again(
         "index.skipped",
         i.IndexSkippedParams,
         i.IndexSkippedResult,
-        "List the files that are not documents, and the parts of others that are not read.",
+        "List the files that are not documents, and the unread parts of others.",
     ),
     _again(
         "index.acknowledge",
         i.IndexAcknowledgeParams,
         i.IndexAcknowledgeResult,
-        "Do not mention the files that failed so far in answers.",
+        "Stop mentioning the present failures in answers.",
     ),
-    _again("index.retry", i.IndexRetryParams, i.IndexRetryResult, "Read the files that failed again."),
-    _again("index.activity", i.IndexActivityParams, i.IndexActivityResult, "Count what was indexed over time."),
+    _again("index.retry", i.IndexRetryParams, i.IndexRetryResult, "Try again to read the files that failed."),
+    _again("index.activity", i.IndexActivityParams, i.IndexActivityResult, "Count the changed files over time."),
     _again("index.why", i.IndexWhyParams, i.IndexWhyResult, "Explain why a path is or is not in the index."),
     Method("index.cleanup", NoParams, i.IndexCleanupResult, "Delete unused data and compact the database."),
     Method("index.backup", i.IndexBackupParams, i.IndexBackupResult, "Write index, config and memories to one file."),
-    Method("index.restore", i.IndexRestoreParams, i.IndexRestoreResult, "Replace the index by a backup."),
+    Method("index.restore", i.IndexRestoreParams, i.IndexRestoreResult, "Replace the index with a backup."),
     _again("models.list", NoParams, mo.ModelsListResult, "List the presets and the models."),
     Method("models.use", mo.ModelsUseParams, mo.ModelsUseResult, "Choose a preset."),
     _again(
@@ -177,16 +180,14 @@ _ALL = [
     _again("memory.list", m.MemoryListParams, m.MemoryListResult, "List memories, or export them."),
     Method("memory.publish", m.MemoryPublishParams, m.MemoryManyResult, "Copy memories into a shared namespace."),
     Method("memory.import", m.MemoryImportParams, m.MemoryManyResult, "Import exported memories."),
-    Method("memory.lock", NoParams, m.MemoryStatusResult, "Delete the key from the daemon's memory until unlocked."),
+    Method("memory.lock", NoParams, m.MemoryStatusResult, "Remove the key from the daemon until the next unlock."),
     Method("memory.unlock", m.MemoryUnlockParams, m.MemoryStatusResult, "Unlock the memories, or create their key."),
     Method("memory.move_key", m.MemoryMoveKeyParams, m.MemoryStatusResult, "Change where the key is kept."),
-    _again("memory.status", NoParams, m.MemoryStatusResult, "Return the state of the vault; unlocks nothing."),
+    _again("memory.status", NoParams, m.MemoryStatusResult, "Return the state of the memories; unlock nothing."),
     _again("daemon.status", NoParams, d.DaemonStatusResult, "Describe the running process."),
-    _again("daemon.stats", NoParams, d.DaemonStatsResult, "Return times, memory, caches and what was embedded when."),
-    _again("daemon.metrics", NoParams, d.DaemonMetricsResult, "Return the same in the text format of Prometheus."),
-    _again(
-        "daemon.restart", NoParams, d.DaemonRestartResult, "Start the installed version as soon as no request is lost."
-    ),
+    _again("daemon.stats", NoParams, d.DaemonStatsResult, "Return times, memory, caches and embedded chunks by hour."),
+    _again("daemon.metrics", NoParams, d.DaemonMetricsResult, "Return these figures in the text format of Prometheus."),
+    _again("daemon.restart", NoParams, d.DaemonRestartResult, "Start the installed version without losing a request."),
     Method("daemon.shutdown", NoParams, d.DaemonShutdownResult, "Stop the daemon after it has answered."),
     _again("doctor.run", NoParams, d.DoctorResult, "Check everything that gnod depends on."),
     _again("doctor.config", NoParams, d.DoctorConfigResult, "Return the settings in force."),

@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from gnod.protocol.base import Params, Result
 
-# Variables that a client may pass to a download from its own environment. Some values are secrets.
+# A client may pass these variables of its environment to a download. Some values are secrets.
 NETWORK_VARIABLES = (
     *("GNO_OFFLINE", "HF_HUB_OFFLINE", "HF_ENDPOINT", "HF_TOKEN"),
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "http_proxy", "https_proxy", "all_proxy", "no_proxy"),
@@ -27,12 +27,12 @@ class ModelsUseParams(Params, frozen=True, kw_only=True):
 
 
 class ModelsPullParams(Params, frozen=True, kw_only=True):
-    """The models to download.
+    """Selects the models to download.
 
-    - `models`: roles (`embed`, `rerank`, `expand`, `answer`) or addresses (`hf:…`); all that the config names if empty.
-    - `force`: download installed models again. For a model that a server runs, named by its address: accept the model
-      that runs there now, and embed everything again.
-    - `accept`: the SHA-256 of a file to accept although gnod knows another one.
+    - `models`: roles (`embed`, `rerank`, `expand`, `answer`) or addresses (`hf:…`); empty for all in the config.
+    - `force`: download installed models again. For the address of a model that a server runs: accept the model that
+      runs there now, and embed everything again.
+    - `accept`: the SHA-256 of a file to accept although gnod knows a different hash.
     - `network`: variables of the client's environment for the download (proxies, mirrors, tokens). Only a fixed list of
       names is allowed.
     """
@@ -57,8 +57,8 @@ class ModelsPathParams(Params, frozen=True, kw_only=True):
 
 
 class ModelPreset(Result, frozen=True, kw_only=True):
-    """`models`: the address for each role; null if the preset has no model for it. `memory_bytes`: what a search needs
-    with the models loaded."""
+    """`models`: the address for each role; null if the preset has no model for it. `memory_bytes`: the memory that a
+    search needs when the models are loaded."""
 
     name: str
     active: bool
@@ -74,12 +74,13 @@ class ModelUse(Result, frozen=True, kw_only=True):
 
 
 class ModelReading(Result, frozen=True, kw_only=True):
-    """What an embedding model can read, as measured with sample texts.
+    """The languages and scripts that an embedding model can read, measured with sample texts.
 
     - `languages`: ISO 639-1 codes of the languages that it was trained on.
     - `unread_scripts`: scripts that it cannot read, by their Unicode names (`CYRILLIC`). Only keyword search finds
       texts in them.
-    - `figures`: for each language, `separation` of related from unrelated texts in [0, 1] (0.5 means none).
+    - `figures`: for each language, how well the model separates related from unrelated texts (`separation`, in [0, 1];
+      0.5 means not at all).
     """
 
     languages: list[str]
@@ -96,7 +97,7 @@ class ModelInfo(Result, frozen=True, kw_only=True):
     - `fetching`: a download is running.
     - `reads`: the result of measuring an embedding model.
     - `measuring`: a measurement is running.
-    - `download_bytes`: about the size of a model that is not installed; null if gnod does not know it.
+    - `download_bytes`: the approximate size of a model that is not installed; null if it is unknown.
     """
 
     uri: str
@@ -125,7 +126,7 @@ class ModelsListResult(Result, frozen=True, kw_only=True):
 class RoleInForce(Result, frozen=True, kw_only=True):
     """A role whose model `index.yml` names, so presets do not change it.
 
-    - `collection`: the collection whose settings name the model; null if `models` does.
+    - `collection`: the collection whose settings name the model; null if the setting `models` names it.
     - `remote`: a server runs it, and receives texts and queries.
     """
 
@@ -148,7 +149,7 @@ class ModelsUseResult(Result, frozen=True, kw_only=True):
 
 
 class GraphicsCard(Result, frozen=True, kw_only=True):
-    """A graphics card that llama.cpp can use."""
+    """A graphics card that llama.cpp can use. `total_bytes`, `free_bytes`: its memory."""
 
     name: str
     total_bytes: int
@@ -156,7 +157,7 @@ class GraphicsCard(Result, frozen=True, kw_only=True):
 
 
 class PresetModel(Result, frozen=True, kw_only=True):
-    """A model of the recommended preset. The fields are as in ModelInfo."""
+    """A model of the recommended preset. ModelInfo describes the fields."""
 
     uri: str
     name: str
@@ -181,15 +182,15 @@ class RejectedPreset(Result, frozen=True, kw_only=True):
 
 
 class ModelsRecommendResult(Result, frozen=True, kw_only=True):
-    """The preset that fits, and the facts behind the choice.
+    """The recommended preset, and the facts behind the choice.
 
-    - `preset`: null if none reads the documents.
+    - `preset`: null if no preset reads the documents.
     - `better`: presets that would be better, and why they do not fit.
     - `languages`: the languages that were taken into account, as ISO 639-1 codes.
     - `scripts`: the scripts of documents whose language is unknown.
     - `chunks`, `tokens`: approximate numbers for all documents.
     - `tokens_per_s`: the expected speed of the preset's embedding model on this machine.
-    - `load`: the mean number of processes that wanted to run in the last minute.
+    - `load`: the load average of the last minute.
     - `embed_s`: the time to embed all documents under this load. For a new model, it includes the time to measure what
       the model reads.
     """

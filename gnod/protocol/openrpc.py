@@ -1,4 +1,4 @@
-"""The list of methods as an OpenRPC 1.3 document, made from the types. Must not depend on the daemon.
+"""Make an OpenRPC 1.3 document from the types of the methods. Must not depend on the daemon.
 
 Source: https://spec.open-rpc.org. `x-` fields describe what OpenRPC does not cover (framing, progress, cancelling).
 """
@@ -24,14 +24,14 @@ VERSION = "1.3.2"
 _META_SCHEMA = "https://raw.githubusercontent.com/open-rpc/meta-schema/master/schema.json"
 _REFERENCE = "#/components/schemas/{name}"
 
-# A part of the document, which is a JSON Schema.
+# A JSON Schema, which is a part of the document.
 Schema = dict[str, Any]
 
 
 def document(methods: Mapping[str, Method] = METHODS) -> dict[str, object]:
     schemas = _schemas(methods)
     described = [_method(method, schemas[method.params.__name__]) for method in methods.values()]
-    # Parameters are listed one by one, so nothing refers to their structs.
+    # Parameters are listed individually, so nothing refers to their structs.
     for method in methods.values():
         schemas.pop(method.params.__name__, None)
     return {
@@ -58,7 +58,7 @@ def _schemas(methods: Mapping[str, Method]) -> dict[str, Schema]:
 
 
 def _any_value(_type: type) -> Schema:
-    """Describe `object`, for which msgspec has no schema (and it does not accept {})."""
+    """Describe `object`: msgspec has no schema for it, and does not accept {}."""
     return {"description": "any JSON value"}
 
 

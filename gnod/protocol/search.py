@@ -20,7 +20,7 @@ FieldValues = Annotated[list[Annotated[str, Meta(max_length=1000)]], Meta(max_le
 
 
 class DocumentFilters(Params, frozen=True, kw_only=True):
-    """Which documents are searched. FilterParams explains the filters."""
+    """Selects the documents to search. FilterParams explains the filters."""
 
     collections: list[str] = []
     tags_all: list[str] = []
@@ -41,8 +41,8 @@ class FilterParams(DocumentFilters, frozen=True, kw_only=True):
     - `author`: matches a part of `author` in the frontmatter, ignoring case.
     - `since`, `until`: ISO 8601 dates (`2026-11-21`, with or without a time), or an age such as `7d`, `12h`, `3w`,
       `1y`.
-    - `fields`: fields of documents, as in a query, each with values as `facets` return them. A document has one of the
-      values of each.
+    - `fields`: fields of documents (as in a query), each with values from `facets`. A document must have one of the
+      values of each field.
     - `full`: also return the whole text of each document.
     - `fresh`: first make the index equal the disk, for the collections that are searched.
     """
@@ -55,20 +55,20 @@ class FilterParams(DocumentFilters, frozen=True, kw_only=True):
 
 
 class SearchParams(FilterParams, frozen=True):
-    """The query, and how to present its results.
+    """Contains the query and options for its results.
 
-    - `passages`: the maximum number of passages of each document. Further ones must match nearly as well as the best
-      one.
+    - `passages`: the maximum number of passages of each document. Further passages must match nearly as well as the
+      best one.
     - `sort`: the field to sort the results by, ascending; a minus before the name (`-modified`) sorts descending;
       `newest` and `oldest` sort by `date`.
-      Keyword search sorts all matches, and those with all words of the query come first. `search.query` and
+      Keyword search sorts all matches; matches with all words of the query come first. `search.query` and
       `search.vector` sort the best `limit`.
-    - `facets`: the fields whose values are counted; `*` stands for every field of the frontmatter. A field that is a
-      filter (`fields`, `collections`) is counted as if it were not.
+    - `facets`: the fields whose values are counted; `*` means every field of the frontmatter. A filter on a field
+      (`fields`, `collections`) does not affect the counts of that field.
     - `facet_values`: the maximum number of values of each field.
-    - `columns`: return rows with these fields instead of hits. A column is `docid`, `uri`, `source`, `mime`, a field
-      of queries that has a value (`title`, `tag`, `date`, …), or a field of the frontmatter.
-    - `offset`: leave out this many of the first results.
+    - `columns`: return rows with these fields instead of hits. A column is `docid`, `uri`, `source`, `mime`, a query
+      field that has a value (`title`, `tag`, `date`, …), or a field of the frontmatter.
+    - `offset`: skip this many results.
     """
 
     query: Annotated[str, Meta(max_length=4096)]
@@ -83,9 +83,9 @@ class SearchParams(FilterParams, frozen=True):
 class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
     """The query uses the syntax of keyword search.
 
-    - `prefix_last_term`: the user is still typing the last word, so words that begin with it match too, if it has three
-      letters or more.
-    - `exact`: words that occur in no document are not corrected.
+    - `prefix_last_term`: the user is still typing the last word. If it has at least three letters, words that begin
+      with it also match.
+    - `exact`: do not correct words that occur in no document.
     """
 
     prefix_last_term: bool = False
@@ -94,9 +94,9 @@ class SearchLexicalParams(SearchParams, frozen=True, kw_only=True):
 
 class SearchVectorParams(SearchParams, frozen=True, kw_only=True):
     """The query is plain text: quotation marks and minus signs are not operators. `fresh` also waits for the vectors of
-    the collections that are searched. `exact`: as in `search.lexical`.
+    the collections that are searched. `exact`: see `search.lexical`.
 
-    - `loose`: also return the documents that are only loosely similar to the query, marked. False leaves them out.
+    - `loose`: also return documents that are only loosely similar to the query, and mark them.
     """
 
     exact: bool = False
@@ -108,13 +108,13 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
     search) and `hyde: …` (vector search for a passage that would answer).
 
     - `expand`: a model adds query variants.
-    - `rerank`: a cross-encoder reads the best `candidates`.
+    - `rerank`: a cross-encoder reranks the best `candidates`.
     - `floor`: a document that contains the query's own words keeps a minimum score in reranking.
     - `fusion`: `convex` (by score) or `rrf` (by rank).
     - `budget_s`: the time for all stages that run a model. A stage without time left is skipped, and `explain` says so.
     - `fresh`: also waits for vectors.
-    - `exact`: as in `search.lexical`.
-    - `loose`: as in `search.vector`. A reranker does not read the documents that are left out.
+    - `exact`: see `search.lexical`.
+    - `loose`: see `search.vector`. The reranker does not read documents that are left out.
     """
 
     expand: bool = True
@@ -128,13 +128,13 @@ class SearchQueryParams(SearchParams, frozen=True, kw_only=True):
 
 
 class SearchSimilarParams(FilterParams, frozen=True):
-    """The document to compare with, and what counts as related.
+    """Selects the document to compare with, and sets what counts as related.
 
-    - `ref`: the document, as in `document.get`. It and its copies are not in the results.
-    - `where`: conditions on fields, as in a query (`tag:work year:2020..`).
-    - `by`: `vectors` returns the most similar documents only. `all` adds documents that links connect with it, and
-      those that other documents link to together with it; near-copies of a hit come later.
-    - `fresh`: also waits for the vectors of the document's collection and of those that are searched.
+    - `ref`: the document; see `document.get`. It and its copies are not in the results.
+    - `where`: conditions on fields, in query syntax (`tag:work year:2020..`).
+    - `by`: `vectors` returns only the most similar documents. `all` adds documents that links connect with it, and
+      documents that are linked together with it; near-copies of a hit come later.
+    - `fresh`: also waits for the vectors of the document's collection and of the searched collections.
     """
 
     ref: Reference
@@ -147,14 +147,14 @@ class QuestionParams(FilterParams, frozen=True):
 
 
 class AskParams(QuestionParams, frozen=True, kw_only=True):
-    """The question, and how to answer it.
+    """Contains the question and options for the answer.
 
     - `limit`: the number of documents to take passages from.
     - `max_tokens`: the maximum length of the answer.
-    - `expand`, `rerank`: as in `search.query`.
-    - `generate`: true always calls the model for answers, and it is an error if there is none. False never calls it.
-      Null calls it if it is large enough.
-    - `exact`: as in `search.lexical`.
+    - `expand`, `rerank`: see `search.query`.
+    - `generate`: true always calls the model for answers, and fails if there is none. False never calls it. Null calls
+      it if it is large enough.
+    - `exact`: see `search.lexical`.
     - `full`: has no effect.
     - `fresh`: also waits for the vectors of the collections that are searched.
     """
@@ -168,7 +168,7 @@ class AskParams(QuestionParams, frozen=True, kw_only=True):
 
 
 class HitPassage(Result, frozen=True, kw_only=True):
-    """A passage of a document. The fields are as in Hit."""
+    """A passage of a document. Hit describes the fields."""
 
     line: int
     end_line: int
@@ -179,11 +179,11 @@ class HitPassage(Result, frozen=True, kw_only=True):
 
 
 class HitMatches(Result, frozen=True, kw_only=True):
-    """Where a document has words or phrases of the query.
+    """The places where a document has words or phrases of the query.
 
-    - `count`: how many matches there are, at most 1,000. `exact`: there are no more.
-    - `lines`: the line of each of them, in order; as in Hit.
-    - `pages`: on how many pages they are, in a source that has pages.
+    - `count`: the number of matches, at most 1,000. `exact`: there are no more.
+    - `lines`: the line of each match, in order, counted as in Hit.
+    - `pages`: the number of pages with matches, in a source that has pages.
     """
 
     count: int
@@ -197,7 +197,7 @@ class Definition(Result, frozen=True, kw_only=True):
 
     - `kind`: function, method, class, struct, interface, trait, enum, type, module, macro or property.
     - `path`: the names of the definitions that contain it.
-    - `label`: all names, as in `Retry.run`.
+    - `label`: all names, such as `Retry.run`.
     - `line`, `end_line`: lines of the file.
     """
 
@@ -210,10 +210,10 @@ class Definition(Result, frozen=True, kw_only=True):
 
 
 class Reason(Result, frozen=True, kw_only=True):
-    """Why a document is related to the one that was asked for.
+    """Says why a hit is related to the requested document.
 
-    - `links_to`: that one has `number` links to this one.
-    - `linked_from`: this one has `number` links to that one.
+    - `links_to`: the requested document has `number` links to the hit.
+    - `linked_from`: the hit has `number` links to the requested document.
     - `cited_together`: `number` documents link to both.
     - `similar`: `number` is the similarity in [0, 1].
     """
@@ -227,26 +227,27 @@ class Hit(Result, frozen=True, kw_only=True):
 
     - `score`: in [0, 1]. It does not depend on the limit. Scores of different queries cannot be compared.
     - `loose`: only loosely similar. The document has few of the query's words, and its meaning is hardly nearer than
-      that of unrelated texts. Only `search.query` and `search.vector` say so, once the embedding model was measured.
+      the meaning of unrelated texts. Only `search.query` and `search.vector` set it, after the embedding model was
+      measured.
     - `source`: the absolute path of the file.
     - `line`, `end_line`: the lines that contain the matches, from 1. They count lines of the file if it is text,
-      otherwise lines of its Markdown. In vector search, the matches are in the nearest passage; if it contains no word
-      of the query, the lines are those of its beginning.
-    - `snippet`: a text around the matches, as a reader sees it: without markup, unless the file is plain text or code.
-      `snippet_line` is its first line; each line of it is one of the text, but metadata at the head becomes one line.
-      `document.get` returns the text as it is written.
+      otherwise lines of its Markdown. In vector search, the matches are in the nearest passage. If it contains no word
+      of the query, these are the first lines of the passage.
+    - `snippet`: the text around the matches, without markup unless the file is plain text or code. `snippet_line` is
+      its first line. Each line of the snippet is a line of the text, except that metadata at the head becomes one line.
+      `document.get` returns the text with its markup.
     - `marks`: the matched words in `snippet`, as half-open character ranges.
     - `heading`: the headings above `line`, joined by ` > `; without the title, and not in texts over 1 MB.
     - `date`: the date of the document, by which `date:` finds it. `dated_by`: the name in its metadata that has this
-      date; null for the time of the file, which is also `modified`.
-    - `location`: where `line` is in a source that has no lines.
+      date; null if it is the time of the file, which is also `modified`.
+    - `location`: the place of `line` in a source that has no lines.
     - `definition`: the innermost definition of source code that contains `line`.
     - `text`: the whole document, if `full` was set.
     - `also`: at most ten other files with the same bytes that pass the filters. The hit is the best-ranked of the
       copies.
-    - `also_left_out`: how many more copies there are.
-    - `passages`: present if more than one was requested. The best comes first and is the one above. They do not
-      overlap.
+    - `also_left_out`: the number of further copies.
+    - `passages`: present if more than one was requested. The first is the best passage, which the fields above also
+      describe. Passages do not overlap.
     - `matches`: present if more than one passage was requested.
     - `reasons`: present in the results of `search.similar`.
     """
@@ -285,8 +286,8 @@ class Hit(Result, frozen=True, kw_only=True):
 
 
 class Row(Result, frozen=True, kw_only=True):
-    """`values`: those of the requested columns that the document has, as its metadata has them: texts, numbers, lists.
-    `date` is a day in local time."""
+    """`values`: the requested columns that the document has. They keep the types of its metadata: texts, numbers,
+    lists. `date` is a day in local time."""
 
     docid: str
     uri: str
@@ -294,7 +295,7 @@ class Row(Result, frozen=True, kw_only=True):
 
 
 class FacetCount(Result, frozen=True):
-    """`count`: the number of documents in which a field has this value. Copies of a file count once."""
+    """`count`: the number of documents with this value in the field. Copies of a file count once."""
 
     value: str
     count: int
@@ -304,19 +305,19 @@ class SearchResult(Result, frozen=True, kw_only=True):
     """The hits of a search.
 
     - `query`: the query; for similar, the document's address.
-    - `mode`: keyword, vector, hybrid or similar; list for a query that consists of fields only, which returns the
-      newest first.
+    - `mode`: keyword, vector, hybrid or similar. It is list for a query that consists only of fields; its results are
+      sorted from new to old.
     - `rows`: present instead of hits if columns were requested.
-    - `total`: the number of matching documents before `limit` and `min_score`, where copies of a file count once. For
-      vector and similar it is the number of hits, for query the number of documents compared that are not left out: a
+    - `total`: the number of matching documents before `limit` and `min_score`. Copies of a file count once. For vector
+      and similar, it is the number of hits. For query, it is the number of compared documents that are not left out: a
       higher `limit` returns all of them.
     - `loose`: how many documents are only loosely similar to the query: among `total`, or left out (`loose: false`).
-    - `lexical_only_reason`: why `search.query` used keyword search alone, if it did.
-    - `notes`: what model servers were not asked for, or failed to do, and why.
-    - `hints`: which parts of the query may have another meaning than intended.
+    - `lexical_only_reason`: why `search.query` used only keyword search, if it did.
+    - `notes`: requests that gnod did not send to model servers, or that failed, and why.
+    - `hints`: parts of the query whose meaning may differ from the intended one.
     - `facets`: the most frequent values of each field. Keyword search and lists count all matching
-      documents (at most 100,000), `search.query` counts the documents compared, and `search.vector` counts the hits.
-    - `corrections`: words of the query that very few documents contain, and what was searched as well.
+      documents (at most 100,000), `search.query` counts the compared documents, and `search.vector` counts the hits.
+    - `corrections`: words of the query that very few documents contain, and the words that were also searched.
     """
 
     query: str
@@ -336,7 +337,7 @@ class SearchResult(Result, frozen=True, kw_only=True):
 
 
 class SavedSearch(Result, frozen=True, kw_only=True):
-    """`@name` at the beginning of a query stands for `query`."""
+    """A saved query. `@name` at the beginning of another query stands for `query`."""
 
     name: str
     query: str
@@ -345,7 +346,7 @@ class SavedSearch(Result, frozen=True, kw_only=True):
 class SearchSaveParams(DocumentFilters, frozen=True, kw_only=True):
     """The filters become fields of the saved query.
 
-    - `name`: lower-case letters, digits, `-` and `_`. A search with the same name is replaced.
+    - `name`: lower-case letters, digits, `-` and `_`. It replaces a search with the same name.
     """
 
     name: str
@@ -373,7 +374,7 @@ class AskResult(Result, frozen=True, kw_only=True):
     """The quotes that answer a question, and an answer that a model wrote from them.
 
     - `quotes`: at most three exact sentences, table rows, list items or lines that best answer the question, the best
-      first. No model wrote them.
+      first. They are copied from documents; no model writes them.
     - `confidence`: how probable it is that they answer the question, in [0, 1]. `explain` has its components.
     - `answered`: true if `confidence` is high enough, or if a source supports generated text.
     - `answer`: text generated from `sources`. It contains only sentences that a source supports, with citations such as
@@ -382,13 +383,12 @@ class AskResult(Result, frozen=True, kw_only=True):
       and the quotes are marked `perhaps`. `unsupported`: no source supports the generated text. `model_declined`: the
       model did not answer. `no_sources`: no passage is near enough to the question. `no_model`, `model_too_small`,
       `not_wanted`: no model was called.
-    - `no_model_reason`: why no model was called, in words. `model` is null then.
+    - `no_model_reason`: why no model was called, in words. Then `model` is null.
     - `citations`: the numbers of the cited sources.
     - `finish`: why the model stopped: stop, length (`max_tokens`), time, or repetition (the text only repeated itself,
       and its repeated end is cut off); null if no model was called.
-    - `notes`, `hints`, `corrections`: as in SearchResult.
-    - `explain`: the stage `answer` has the text that the model wrote, and the stage `citations` the sentences that were
-      removed.
+    - `notes`, `hints`, `corrections`: see SearchResult.
+    - `explain`: the stage `answer` has the text that the model wrote; the stage `citations` has the removed sentences.
     """
 
     question: str

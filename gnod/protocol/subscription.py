@@ -13,8 +13,8 @@ CHANGED = "index.changed"
 
 
 class IndexSubscribeParams(Params, frozen=True, kw_only=True):
-    """`since`: the last clock that the client has read, to get the changes after it; 0 for all documents; null for
-    changes from now on. `collections`: report only these; all if empty.
+    """`since`: report the changes after this clock, the last one that the client has read; 0 for all documents; null
+    for changes from now on. `collections`: report only these; empty for all.
     """
 
     since: Annotated[int, Meta(ge=0)] | None = None
@@ -22,8 +22,8 @@ class IndexSubscribeParams(Params, frozen=True, kw_only=True):
 
 
 class SubscribedCollection(Result, frozen=True, kw_only=True):
-    """What the daemon knows about a collection without a walk. `documents` and `failed` count files. `watch` is as in
-    `index.status`.
+    """The state of a collection, as far as it is known without a walk. `documents` and `failed` count files. `watch`:
+    see `index.status`.
     """
 
     name: str
@@ -45,9 +45,9 @@ class IndexSubscribeResult(Result, frozen=True, kw_only=True):
     """The start of a subscription.
 
     - `clock`: `index.changed` reports the changes after it.
-    - `reset`: discard what you know; all documents follow. It is set if the client asked for everything, or for changes
-      that are no longer recorded.
-    - `state`: the present state.
+    - `reset`: discard all earlier reports; all documents follow. It is set if the client requested everything, or
+      changes that are no longer recorded.
+    - `state`: the current state.
     """
 
     subscription: int
@@ -88,8 +88,8 @@ class IndexChanged(Result, frozen=True, kw_only=True):
     empty, `freshness`, `embedding` or the collections changed.
 
     - `clock`: where to resume after this notification. It increases unless `reset` is set.
-    - `reset`: discard everything reported before; all documents follow.
-    - `more`: the next notification follows at once.
+    - `reset`: discard all earlier reports; all documents follow.
+    - `more`: the next notification follows immediately.
     """
 
     subscription: int

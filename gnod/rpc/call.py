@@ -1,4 +1,4 @@
-"""What a handler can send besides its answer: progress, text, and the notifications of a connection."""
+"""Lets a handler send more than its answer: progress, text, and the notifications of a connection."""
 
 from __future__ import annotations
 
@@ -17,19 +17,20 @@ from gnod.protocol.jsonrpc import encode_call
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
-# The arguments are the stage, what is done, and the total.
+# The arguments are the stage, the progress within it, and the total.
 OnProgress = Callable[[str, int, int | None], None]
 
 PROGRESS_INTERVAL_S = 0.05
-# The maximum length of the text that waits for a slow client. If more waits, streaming ends; the reply has all of it.
+# The maximum length of the waiting text of a slow client. If it is exceeded, streaming ends; the reply has the whole
+# text.
 MAX_WAITING_CHARACTERS = 64 * 1024
 
 
 class Call:
-    """Where a handler reports progress. A cancelled request cancels the handler's task.
+    """A handler reports its progress here. A cancelled request cancels the handler's task.
 
-    `offer` sends a notification, or returns False while the client reads slowly. `notifications` sends what follows
-    the answer; `answered` is set when the answer was sent.
+    `offer` sends a notification, or returns False while the client reads slowly. `notifications` sends the
+    notifications that follow the answer; `answered` is set after the answer was sent.
     """
 
     def __init__(
@@ -39,15 +40,15 @@ class Call:
         self.notifications = notifications
         self.answered = asyncio.Event()
         self._offer = offer
-        # Values in the order of sending, each with whether it must not be dropped. Only the last one may still change.
+        # Values in the order of sending; True marks a value that must not be dropped. Only the last value may change.
         self._waiting: list[tuple[ProgressValue, bool]] = []
         self._timer: asyncio.TimerHandle | None = None
         self._is_mute = False
 
     def progress(self, value: ProgressValue) -> None:
-        """Send `value` to a client that asked for progress. If values follow quickly, only the last one is sent.
+        """Send `value` to a client that requested progress. If values follow quickly, only the last one is sent.
 
-        Never blocks. To be called in the event loop's thread.
+        Never blocks. Call it in the event loop's thread.
         """
         if self.progress_token is None:
             return
@@ -57,10 +58,10 @@ class Call:
         self._start()
 
     def say(self, value: ProgressValue) -> None:
-        """Send `value` in order and without loss: waiting texts of one stage are joined.
+        """Send `value` in order and without loss, and join the waiting texts of one stage.
 
         Never blocks. A client that leaves too much unread gets no more text: it always has a prefix of the text, and
-        the reply contains all of it. Call it in the event loop's thread.
+        the reply contains the whole text. Call it in the event loop's thread.
         """
         if self.progress_token is None or self._is_mute:
             return
@@ -75,7 +76,7 @@ class Call:
         self._start()
 
     def finish(self) -> None:
-        """Send what still waits, before the answer; ignore later values."""
+        """Send all waiting values, before the answer; ignore later ones."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
@@ -104,8 +105,8 @@ class Work(Protocol[T_co]):
 
 
 async def in_thread(work: Work[T], call: Call, *, unit: str) -> T:
-    """Run `work(on_progress=…)` in a thread. After a cancelled request its next report raises; its end is awaited.
-    `unit` of the progress."""
+    """Run `work(on_progress=…)` in a thread. If the request is cancelled, the next call of `on_progress` raises, and
+    this function waits for the end of the work. `unit`: the unit of the progress."""
     loop = asyncio.get_running_loop()
     is_cancelled = threading.Event()
 
@@ -131,7 +132,7 @@ MAX_TASKS = 16
 
 
 class NotificationSender:
-    """Serves one connection. The tasks that send are numbered by the caller, and end with the connection."""
+    """Sends notifications over one connection, in tasks. The caller numbers them; they end with the connection."""
 
     def __init__(self, writer: asyncio.StreamWriter, framer: Framer) -> None:
         self._writer = writer
@@ -154,14 +155,14 @@ class NotificationSender:
         task.add_done_callback(lambda _: self._tasks.pop(number, None))
 
     def stop_task(self, number: int) -> bool:
-        """Return whether there was a task with that number."""
+        """Return False if no task has that number."""
         task = self._tasks.pop(number, None)
         if task is not None:
             task.cancel()
         return task is not None
 
     async def room(self) -> None:
-        """Wait until the client has read most of what was sent. Raises ConnectionError."""
+        """Wait until the client has read most of the sent data. Raises ConnectionError."""
         await self._writer.drain()
 
     def send(self, method: str, params: Result) -> None:

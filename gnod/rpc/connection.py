@@ -1,7 +1,6 @@
-"""One client: reads messages, runs its requests side by side, writes the answers. Must not depend on the methods.
-
-Everything that a client could make grow is bounded: a message, the requests in flight, unread output, the time for
-half a message.
+"""Serves one client: reads messages, runs requests concurrently, writes the answers. Must not depend on the methods.
+Limits apply to everything that a client could make grow: the length of a message, the requests in flight, unread
+output, the time for an incomplete message.
 """
 
 from __future__ import annotations
@@ -37,16 +36,16 @@ _log = logging.getLogger(__name__)
 _cancel_params = msgspec.json.Decoder(CancelParams)
 
 
-# A connection beyond the limit may call only these.
+# A connection beyond the limit may call only methods with this prefix.
 _RESERVED_METHODS = "daemon."
 
 
 class ConnectionLimits(NamedTuple):
-    """`write_timeout_s`: how long a client may leave its answers unread. `message_timeout_s`: from the first byte of a
-    message to its last. Between messages a connection may be idle for ever, but after `idle_s` it is closed when a new
-    one needs its place. Beyond `connections`, `reserved` ones may call `daemon.*` only, and are closed after
-    `reserved_s`. `held_bytes`: of all connections, what is half received, in flight, or not yet read; `unread_bytes`:
-    of one, what is not yet read."""
+    """`write_timeout_s`: how long a client may leave its answers unread. `message_timeout_s`: the time from the first
+    byte of a message to its last. Between messages a connection may be idle for ever, but after `idle_s` it is closed
+    when a new one needs its place. `reserved` connections beyond `connections` may only call `daemon.*`, and are closed
+    after `reserved_s`. `held_bytes`: the limit for all connections together of the bytes that are half received, in
+    flight, or not yet read. `unread_bytes`: the limit for one connection of the bytes that are not yet read."""
 
     message_bytes: int = MAX_REQUEST_BYTES
     in_flight: int = 64
@@ -67,7 +66,7 @@ def too_many_connections(limits: ConnectionLimits) -> Busy:
 
 @dataclass(eq=False)
 class _Running:
-    """A request in flight. `reason`: why it was cancelled, if it was."""
+    """A request in flight. `reason`: the reason for its cancellation, if any."""
 
     id: jsonrpc.RequestId | UnsetType
     call: Call
@@ -96,7 +95,7 @@ class _Running:
 
 
 class RpcConnection:
-    """Owns the two ends of one stream until `run` returns."""
+    """Serves one stream, and owns its reader and writer until `run` returns."""
 
     def __init__(
         self,
@@ -126,7 +125,7 @@ class RpcConnection:
 
     async def run(self) -> None:
         """Serve the client until it disconnects, breaks the framing, or this task is cancelled."""
-        fair_turns.client.set(self)  # applies to this task and to those that it starts
+        fair_turns.client.set(self)  # applies to this task and to the tasks that it starts
         try:
             await self._read_messages()
             await self._finish_deliveries()
@@ -137,7 +136,7 @@ class RpcConnection:
             await self._close()
 
     def cancel_requests(self, reason: GnoError) -> None:
-        """Cancel the requests in flight; each is answered with `reason`, if the client still reads."""
+        """Cancel the requests in flight, and answer each with `reason` if the client still reads."""
         for running in self._running:
             running.cancel(reason)
 
@@ -147,20 +146,20 @@ class RpcConnection:
         return None if is_busy or self._writer.transport.is_closing() else self._active_at
 
     def give_way(self) -> None:
-        """Close an idle connection without a message: the client would take it for the answer to its next request."""
+        """Close an idle connection without a message: the client would take one for the answer to its next request."""
         _log.info("connection.dropped", extra={"fields": {"reason": "idle, and a new connection needed its place"}})
         self._writer.close()
 
     def refuse_unread(self, reason: IndexReopening) -> None:
-        """Tell the client, before the connection is closed. It takes this for the answer to a request that was not
+        """Send `reason` before the connection closes. The client takes it for the answer to a request that was not
         read."""
         if not self._writer.transport.is_closing() and not self._reader.at_eof():
             self._writer.write(encode(jsonrpc.encode_error(None, reason), self._framer.framing))
 
     def held_bytes(self) -> int:
-        """Return how much is kept for this client: half received, in flight, or not yet read."""
-        asked = sum(running.size for running in self._running)
-        return self._framer.held_bytes + asked + self._writer.transport.get_write_buffer_size()
+        """Return how many bytes are kept for this client: half received, in flight, or not yet read."""
+        in_flight = sum(running.size for running in self._running)
+        return self._framer.held_bytes + in_flight + self._writer.transport.get_write_buffer_size()
 
     async def _read_messages(self) -> None:
         try:
@@ -198,15 +197,15 @@ class RpcConnection:
             self._message_deadline = now + self._limits.message_timeout_s
 
     async def _accept(self, payload: bytes) -> None:
-        """Start the requests of one message. Refusals are also sent here, so that the daemon stops reading from a
-        client that never reads."""
+        """Start the requests of one message. Also send refusals here, so that the daemon stops reading from a client
+        that never reads."""
         try:
             members = jsonrpc.split_batch(payload, self._limits.in_flight)
         except jsonrpc.BadRequestError as bad:
             return await self._send(jsonrpc.encode_error(bad.id, bad.error))
-        begun = [self._begin(member) for member in members or [payload]]
-        delivery = self._deliver(begun, is_batch=members is not None)
-        if not any(isinstance(item, _Running) for item in begun):
+        items = [self._begin(member) for member in members or [payload]]
+        delivery = self._deliver(items, is_batch=members is not None)
+        if not any(isinstance(item, _Running) for item in items):
             return await delivery
         task = asyncio.create_task(self._apart(delivery))
         self.deliveries.add(task)
@@ -223,7 +222,7 @@ class RpcConnection:
         if request.is_notification and request.method.startswith("$/"):
             if request.method == jsonrpc.CANCEL_METHOD:
                 self._cancel(request)
-            return None  # ignore unknown ones, as in the Language Server Protocol
+            return None  # ignore unknown notifications, as in the Language Server Protocol
         if refusal := self._refusal(request, len(payload)):
             return None if isinstance(request.id, UnsetType) else jsonrpc.encode_error(request.id, refusal)
         call = Call(self._offer_progress, self._notifications)
@@ -245,7 +244,7 @@ class RpcConnection:
         return self._too_much() if self._is_too_much(size) else None
 
     def _is_too_much(self, size: int) -> bool:
-        """Return whether the daemon has no room for `size` more bytes. A small message always has room."""
+        """Return whether `size` more bytes would exceed the limit. A small message is always allowed."""
         return size > SMALL_BYTES and self._held_by_all() > self._limits.held_bytes
 
     def _too_much(self) -> Busy:
@@ -262,23 +261,23 @@ class RpcConnection:
             if running.is_running_as(target):
                 running.cancel(RequestCancelled("the request was cancelled"))
 
-    async def _deliver(self, begun: Sequence[_Running | bytes | None], *, is_batch: bool) -> None:
+    async def _deliver(self, items: Sequence[_Running | bytes | None], *, is_batch: bool) -> None:
         """Send the answers of one message when all are ready."""
         try:
-            responses = [await item.response() if isinstance(item, _Running) else item for item in begun]
+            responses = [await item.response() if isinstance(item, _Running) else item for item in items]
             answers = [response for response in responses if response is not None]
             if answers:
                 answer = self._join(answers) if is_batch else answers[0]
-                await self._send(self._fit(answer, None if is_batch else begun[0]))
-            for item in begun:
+                await self._send(self._fit(answer, None if is_batch else items[0]))
+            for item in items:
                 if isinstance(item, _Running):
                     item.call.answered.set()
         finally:
-            self._running.difference_update(item for item in begun if isinstance(item, _Running))
+            self._running.difference_update(item for item in items if isinstance(item, _Running))
             self._active_at = asyncio.get_running_loop().time()
 
     async def _apart(self, delivery: Coroutine[None, None, None]) -> None:
-        with contextlib.suppress(ConnectionError):  # `run` notices the error too
+        with contextlib.suppress(ConnectionError):  # `run` handles this error
             await delivery
 
     def _join(self, answers: list[bytes]) -> bytes:
@@ -288,16 +287,16 @@ class RpcConnection:
         refusal = LimitExceeded("the replies to this batch are too long for one message: send fewer requests")
         return jsonrpc.encode_error(None, refusal)
 
-    def _fit(self, answer: bytes, asked: _Running | bytes | None) -> bytes:
-        """Return the answer, or an error in its place when the client has too much unread."""
+    def _fit(self, answer: bytes, request: _Running | bytes | None) -> bytes:
+        """Return the answer; if the client has too much unread data, return an error instead."""
         unread = self._writer.transport.get_write_buffer_size()
         if len(answer) <= SMALL_BYTES or (unread <= self._limits.unread_bytes and not self._is_too_much(len(answer))):
             return answer
         refusal = LimitExceeded(
             f"{unread} bytes of replies are unread: read them, then send the request again", {"unread": unread}
         )
-        asked_as = asked.id if isinstance(asked, _Running) else None
-        return jsonrpc.encode_error(None if isinstance(asked_as, UnsetType) else asked_as, refusal)
+        request_id = request.id if isinstance(request, _Running) else None
+        return jsonrpc.encode_error(None if isinstance(request_id, UnsetType) else request_id, refusal)
 
     async def _send(self, payload: bytes) -> None:
         """Write one message. Raises ConnectionError when the client is gone or does not read."""
@@ -321,16 +320,16 @@ class RpcConnection:
         return True
 
     async def _finish_deliveries(self) -> None:
-        """Finish the answers for a client that closed its sending side only."""
+        """Finish the answers for a client that has closed only its sending side."""
         peer = self._writer.get_extra_info("socket")
         while self.deliveries and not self._writer.transport.is_closing() and not peer_is_gone(peer):
             await asyncio.wait(self.deliveries, timeout=PEER_CHECK_S)
 
     async def _linger(self) -> None:
-        """Read on for a moment, so that a client that still sends can read why it was refused."""
+        """Continue to read for a moment, so that a client that is still sending can read the refusal."""
         if self.deliveries or self._reader.at_eof() or self._writer.transport.is_closing():
             return
-        self._notifications.close()  # after the end of the stream nothing can be written
+        self._notifications.close()  # nothing can be written after `write_eof`
         self._writer.write_eof()
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(CLOSE_TIMEOUT_S):

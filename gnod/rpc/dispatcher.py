@@ -1,7 +1,7 @@
-"""From a request to its answer: bytes of parameters in, bytes of a response out. Must not depend on connections.
+"""Answers requests: takes the bytes of parameters, returns the bytes of a response. Must not depend on connections.
 
-Only this module creates error objects, and only this module uses `Any`: each handler takes its own method's
-parameters, which the type of a table of handlers cannot express.
+Only this module creates error objects, and only this module uses `Any`: each handler takes the parameters of its own
+method, which the type of the handler table cannot express.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gnod.rpc.stats import Stats
 __all__ = ["Call", "Dispatcher", "Handler", "named"]
 
 Handler = Callable[[Any, Call], Awaitable[Result | Raw]]
-"""Returns the result, or that as JSON."""
+"""Returns the result as a struct or as JSON."""
 
 DISCOVER = "rpc.discover"
 
@@ -38,7 +38,7 @@ _log = logging.getLogger(__name__)
 
 
 def named(*handlers: Handler) -> dict[str, Handler]:
-    """Return handlers by the names of their methods: the function `memory_deep_search` serves `memory.deep_search`."""
+    """Return the handlers by method name: the function `memory_deep_search` serves `memory.deep_search`."""
     return {handler.__name__.replace("_", ".", 1): handler for handler in handlers}
 
 
@@ -53,7 +53,7 @@ class Dispatcher:
         self._decoders = {name: msgspec.json.Decoder(method.params) for name, method in methods.items()}
 
     async def answer(self, request: Request, call: Call) -> bytes:
-        """Return the response to `request`, success or failure. Raises CancelledError and nothing else."""
+        """Return the response to `request`, success or failure. Raises only CancelledError."""
         request_id = None if isinstance(request.id, UnsetType) else request.id
         try:
             response = encode_result(request_id, await self.dispatch(request, call))
@@ -92,7 +92,7 @@ class Dispatcher:
             _log.debug("request.done", extra={"fields": {"method": request.method, "took_ms": round(took_s * 1000, 3)}})
 
     async def _discover(self, _params: Params, _call: Call) -> Raw:
-        if self._document is None:  # making it takes a tenth of a second
+        if self._document is None:  # this takes a tenth of a second
             self._document = Raw(msgspec.json.encode(openrpc.document(self._methods)))
         return self._document
 
@@ -134,7 +134,7 @@ def _by_name(raw: bytes) -> bytes:
 
 def _refuse_nul(params: Params, raw: bytes) -> None:
     """Refuse NUL characters: neither a path nor SQLite's text functions accept them."""
-    if b"\\u0000" not in raw:  # JSON has no other way to write it
+    if b"\\u0000" not in raw:  # the only form of NUL in JSON
         return
     for name, value in msgspec.structs.asdict(params).items():
         if any("\0" in text for text in _texts(value)):
@@ -180,7 +180,7 @@ def _check_size(response: bytes) -> None:
 
 
 def _internal(method: str) -> errors.InternalError:
-    """Log the current exception, and return an error that only says where to find it."""
+    """Log the current exception, and return an error that only refers to the log."""
     error_id = secrets.token_hex(4)
     _log.error("request.failed", exc_info=True, extra={"fields": {"error_id": error_id, "method": method}})
     return errors.InternalError(f"internal error; see `gnoctl daemon logs` (error {error_id})", {"error_id": error_id})
@@ -208,7 +208,7 @@ def explain(error: msgspec.ValidationError, params: type[Params]) -> errors.Inva
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the entry of `known` that is most similar to `name`, if any is."""
+    """Return the entry of `known` that is most similar to `name`; None if no entry is similar."""
     # Cut the name, because the comparison is quadratic and the name comes from the client.
     return next(iter(difflib.get_close_matches(name[:_SHOWN_CHARS], list(known), n=1)), None)
 

@@ -1,4 +1,4 @@
-"""Counters of the daemon: connections, and the calls of each method. They need the same memory however long it runs."""
+"""Counters of the daemon: connections, and the calls of each method. Their memory does not grow with time."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import time
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-# Percentiles are those of this many calls, the last ones of each method.
+# Percentiles are computed from this many of the last calls of each method.
 _RECENT_CALLS = 256
 
 
 @dataclass
 class MethodCalls:
-    """`failures`: by the kind of the error. `recent_s`: how long the last calls took, in order."""
+    """`failures`: the failed calls by kind of error. `recent_s`: the durations of the last calls, in order."""
 
     total_s: float = 0.0
     calls: int = 0
@@ -31,9 +31,9 @@ class MethodCalls:
 
 @dataclass
 class Stats:
-    """`connections` are open now; `requests` were received since the start, notifications included. `manager`: the
+    """`connections`: the open ones. `requests`: all received since the start, including notifications. `manager`: the
     service manager that runs this process, if any. `socket`: the path where clients connect now. `calls`: by method.
-    `in_flight`: the method of each call that runs."""
+    `in_flight`: the method of each running call."""
 
     manager: str | None = None
     socket: str = ""
@@ -48,7 +48,7 @@ class Stats:
         return time.monotonic() - self._started
 
     def note_call(self, method: str, took_s: float, failure: str | None) -> None:
-        """Count a call that has ended. `method` must be one that exists: clients can send any number of other names."""
+        """Count a call that has ended. `method` must exist, because clients can send any number of other names."""
         known = self.calls.setdefault(method, MethodCalls())
         known.calls += 1
         known.total_s += took_s

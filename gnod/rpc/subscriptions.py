@@ -1,8 +1,7 @@
-"""When subscribers are notified: of changed documents at once, of a changed state at intervals. Must not depend on the
-index.
+"""Notifies subscribers: of changed documents at once, of a changed state at intervals. Must not depend on the index.
 
-A subscriber waits for `wake`, then for room at its client, and only then checks for changes: so nothing is kept for a
-client that does not read, and nothing is lost to it.
+A subscriber waits for `wake`, then until its client has read most of the sent data, and only then checks for changes.
+So the daemon keeps nothing for a client that does not read, and the client loses nothing.
 """
 
 from __future__ import annotations
@@ -21,13 +20,13 @@ STATE_EVERY_S = 0.5
 _REST_S = 0.05
 
 Check = Callable[[bool], Awaitable[IndexChanged | None]]
-"""Returns what changed since its last result, if anything; a change of state alone only when the argument is true."""
+"""Returns the changes since its last result, or None. Reports a change of state alone only if the argument is true."""
 
 _log = logging.getLogger(__name__)
 
 
 class Subscriptions:
-    """All subscribers of the daemon. A change of state alone is sent every `state_every_s` at most."""
+    """All subscribers of the daemon. They get a change of state alone at most every `state_every_s` seconds."""
 
     def __init__(self, state_every_s: float = STATE_EVERY_S) -> None:
         self._state_every_s = state_every_s
@@ -38,12 +37,12 @@ class Subscriptions:
         return next(self._numbers)
 
     def wake(self) -> None:
-        """Let every subscriber check for changes. To be called in the event loop's thread."""
+        """Make every subscriber check for changes. Call it in the event loop's thread."""
         for wake_up in self._wake_ups:
             wake_up.set()
 
     async def follow(self, check: Check, notifications: NotificationSender, answered: asyncio.Event) -> None:
-        """Notify a client of changes, from its answer on, until this is cancelled or the connection ends."""
+        """Notify a client of changes after its answer, until this is cancelled or the connection ends."""
         wake_up = asyncio.Event()
         wake_up.set()  # there may be changes after the state in the reply
         self._wake_ups.add(wake_up)
@@ -54,7 +53,7 @@ class Subscriptions:
             pass  # the connection handles this error
         except Exception:
             _log.exception("subscription.broken")
-            notifications.abort()  # the client connects again and resumes at its clock
+            notifications.abort()  # the client connects again and resumes from its clock
         finally:
             self._wake_ups.discard(wake_up)
 

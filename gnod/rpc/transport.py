@@ -1,4 +1,4 @@
-"""Takes connections from the listening socket and ends them in order. Must not depend on the framing or the methods."""
+"""Accepts connections and ends them in order. Must not depend on the framing or the methods."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from gnod.rpc.connection import CLOSE_TIMEOUT_S, READ_BYTES, ConnectionLimits, R
 from gnod.rpc.dispatcher import Dispatcher
 from gnod.rpc.stats import Stats
 
-# asyncio 3.13 and later would remove the file when it stops listening, which is before the services are closed.
+# From Python 3.13 on, asyncio would remove the file when it stops listening, before the services are closed.
 _KEEP_SOCKET_FILE: dict[str, Any] = {"cleanup_socket": False} if sys.version_info >= (3, 13) else {}
 
-# This many connections may wait to be accepted. Beyond it, the system refuses clients.
+# At most this many connections may wait to be accepted. The system refuses further clients.
 BACKLOG = 1024
 
 _log = logging.getLogger(__name__)
 
 
 class Transport:
-    """All connections of the daemon. Serves the processes of one user: `allowed_uid`, by default our own."""
+    """All connections of the daemon. It serves only processes of the user `allowed_uid`, by default its own user."""
 
     def __init__(
         self,
@@ -46,8 +46,8 @@ class Transport:
         self._stopping: GnoError | None = None
 
     async def listen(self, listener: socket.socket) -> None:
-        """Accept connections from the bound `listener`, which is closed by `close`, and no longer from an earlier one.
-        Open connections stay open."""
+        """Accept connections from the bound `listener` and no longer from an earlier one. Open connections stay open.
+        `close` closes the listener."""
         earlier = self._server
         self._server = await asyncio.start_unix_server(
             self._connected, sock=listener, limit=READ_BYTES, backlog=BACKLOG, **_KEEP_SOCKET_FILE
@@ -56,9 +56,9 @@ class Transport:
             earlier.close()
 
     async def close(self, grace_s: float, forced: asyncio.Event, refusal: GnoError | None = None) -> None:
-        """Stop accepting, let requests in flight end within `grace_s` or until `forced`, then cancel them.
+        """Stop accepting, wait at most `grace_s` or until `forced` for the requests in flight, and cancel the others.
 
-        `refusal` answers new requests and connections; by default, ShuttingDown.
+        `refusal` answers new requests and connections. The default is ShuttingDown.
         """
         refusal = refusal or ShuttingDown("the daemon is shutting down")
         await self._stop_accepting(refusal)
@@ -84,11 +84,11 @@ class Transport:
         if self._server is not None:
             for listener in self._server.sockets:
                 asyncio.get_running_loop().remove_reader(listener)
-            await asyncio.sleep(0)  # asyncio drops a connection that it has accepted just before `close`
+            await asyncio.sleep(0)  # otherwise `close` drops a connection that asyncio has just accepted
             self._server.close()
 
     async def _answered(self, timeout_s: float, forced: asyncio.Event) -> bool:
-        """Wait until nothing is in flight; return False when the time or `forced` ended the wait."""
+        """Wait until nothing is in flight; return False if the time limit or `forced` ended the wait."""
         interruption = asyncio.create_task(forced.wait())
         try:
             async with asyncio.timeout(timeout_s):
@@ -136,7 +136,7 @@ class Transport:
         try:
             uid = peer_uid(writer.get_extra_info("socket"))
         except OSError:
-            return Refused("cannot tell which user is connecting")
+            return Refused("cannot determine which user is connecting")
         if uid != self._allowed_uid:
             return Refused("this socket serves another user", {"uid": uid})
         return None
@@ -148,7 +148,8 @@ class Transport:
         return sum(connection.is_reserved for connection in self._connections)
 
     def _make_room(self) -> bool:
-        """Close the connection that has been idle longest, if that is at least `idle_s`. Returns whether it did."""
+        """Close the connection that has been idle longest, if it was idle for at least `idle_s`. Return whether one was
+        closed."""
         since = {connection: connection.idle_since() or math.inf for connection in self._connections}
         longest = min(since, key=since.__getitem__)
         if asyncio.get_running_loop().time() - since[longest] < self._limits.idle_s:

@@ -1,4 +1,4 @@
-"""A whole daemon process with the small methods behind it: `python -m tests.daemon.small_daemon FOLDER`."""
+"""A complete daemon process with a few small methods: `python -m tests.daemon.small_daemon FOLDER`."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from tests.rpc.harness import places_in
 
 
 class SmallServices:
-    """Says on stdout what happens to it. `index.sync` takes a minute, `doctor.run` a tenth of a second.
+    """Prints its events on stdout. `index.sync` takes a minute, `doctor.run` a tenth of a second.
 
-    `index.cleanup` opens the index anew, `index.pause` twice at once, `index.resume` with something before that raises.
-    `index.retry` replaces the program; with `--no-program`, there is none.
+    `index.cleanup` reopens the index, `index.pause` reopens it twice at once, `index.resume` reopens it after a step
+    that raises. `index.retry` replaces the program; with `--no-program`, the new program is missing.
     """
 
     shutdown_grace_s = 0.3
@@ -58,7 +58,7 @@ class SmallServices:
             raise RuntimeError("a mistake of ours")
 
     async def heartbeat(self) -> None:
-        """Nothing here can hang."""
+        """Return at once, because nothing here can hang."""
 
     async def close(self) -> None:
         say(f"closing while the socket is {'there' if self._places.socket.exists() else 'gone'}")
@@ -105,7 +105,7 @@ class SmallServices:
         return DaemonShutdownResult(stopping=False)
 
     def _held(self) -> None:
-        """What is done before takes until a file is there, with `--hold`."""
+        """Run before the reopening. With `--hold`, wait until a file exists."""
         say("before")
         go = self._places.data_dir / "go"
         deadline = time.monotonic() + 60
@@ -158,7 +158,7 @@ def say(words: str) -> None:
 async def run() -> None:
     if not await serve(places_in(Path(sys.argv[1])), start, lambda: say("ready"), from_environment()):
         say("forced")
-        os._exit(0)  # as gnod does, which waits for no thread then
+        os._exit(0)  # like gnod, which then waits for no thread
 
 
 def main() -> int:

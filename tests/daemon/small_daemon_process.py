@@ -1,4 +1,4 @@
-"""The small daemon as a process of its own, and what it says."""
+"""Run the small daemon as a process, and read its output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class Daemon:
-    """A running small daemon in a folder of its own."""
+    """A running small daemon in its own folder."""
 
     def __init__(self, folder: Path, *options: str, **environment: str) -> None:
         self.places = places_in(folder)

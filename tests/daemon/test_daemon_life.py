@@ -1,4 +1,4 @@
-"""Real processes: start, signals, `daemon.shutdown`, a second daemon."""
+"""The life of real daemon processes: start, signals, `daemon.shutdown`, a second daemon."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ def logging_as_it_was() -> Iterator[None]:
 
 @contextmanager
 def without_pytest_handlers() -> Iterator[None]:
-    """`configure` closes the handlers that it finds, and pytest's are not its to close."""
+    """Hide pytest's handlers, because `configure` closes all handlers that it finds."""
     root = logging.getLogger()
     kept, root.handlers[:] = list(root.handlers), []
     yield
@@ -119,7 +119,7 @@ def test_a_log_that_cannot_be_written_is_reported_once(tmp_path: Path, capsys: p
 
 
 async def fail() -> str:
-    """Make a handler fail over something private, and return the id that the client was given."""
+    """Make a handler fail with private text in the error, and return the error id that the client gets."""
     async with serving() as served, await served.client() as client:
         client.call("broken", {})
         client.call("echo", {"text": SECRET}, request_id=2)

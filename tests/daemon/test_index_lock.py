@@ -109,7 +109,7 @@ def test_a_child_does_not_inherit_the_lock(short_tmp: Path) -> None:
             stdout=subprocess.PIPE,
             close_fds=False,
         )
-        # Popen returns a moment before the kernel closes what exec does not pass on.
+        # Popen returns a moment before the kernel closes the descriptors that exec does not pass on.
         assert child.stdout is not None
         child.stdout.readline()
     try:

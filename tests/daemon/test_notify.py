@@ -1,4 +1,4 @@
-"""What a service manager is told: a small imitation of the socket on which systemd listens."""
+"""The notifications to a service manager. A small imitation of systemd's socket receives them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Manager:
         return dict(line.split("=", 1) for line in lines)
 
     def waiting(self) -> int:
-        """Take what is there and return how many messages it was."""
+        """Read all waiting messages and return their number."""
         self._socket.setblocking(False)
         count = 0
         try:
@@ -58,14 +58,14 @@ def test_each_state_of_the_daemon_is_notified(manager: Manager) -> None:
     assert manager.hears() == {"READY": "1", "STATUS": "serving index 'default'"}
     before = time.monotonic_ns() // 1000
     notifier.reloading("reading the config")
-    told = manager.hears()
-    assert told["RELOADING"] == "1"
-    assert before <= int(told["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
+    reported = manager.hears()
+    assert reported["RELOADING"] == "1"
+    assert before <= int(reported["MONOTONIC_USEC"]) <= time.monotonic_ns() // 1000
     notifier.alive()
     assert manager.hears() == {"WATCHDOG": "1"}
     notifier.stopping()
-    told = manager.hears()
-    assert (told["STOPPING"], told["WATCHDOG"]) == ("1", "1")
+    reported = manager.hears()
+    assert (reported["STOPPING"], reported["WATCHDOG"]) == ("1", "1")
 
 
 def test_no_message_becomes_two_settings(manager: Manager) -> None:
@@ -106,13 +106,13 @@ def test_the_variables_of_the_manager_are_removed_from_the_environment() -> None
         {"NOTIFY_SOCKET": "/x", "WATCHDOG_USEC": "60000000", "WATCHDOG_PID": "1", "SYSTEMD_EXEC_PID": "1"},
     ],
 )
-def test_what_is_meant_for_others_or_is_no_number_counts_for_nothing(environment: dict[str, str]) -> None:
+def test_variables_of_other_processes_or_without_a_number_are_ignored(environment: dict[str, str]) -> None:
     notifier = from_environment(environment)
     assert (notifier.watchdog_s, notifier.manager) == (None, None)
 
 
 @pytest.mark.slow
-async def test_signs_of_life_come_twice_in_the_time_allowed(manager: Manager) -> None:
+async def test_heartbeats_come_twice_per_interval(manager: Manager) -> None:
     pulses: list[float] = []
 
     async def heartbeat() -> None:
@@ -122,13 +122,13 @@ async def test_signs_of_life_come_twice_in_the_time_allowed(manager: Manager) ->
         return [after - before for before, after in pairwise(pulses)]
 
     feeding = asyncio.create_task(feed_watchdog(Notifier(manager.address, 0.4), heartbeat))
-    await until(lambda: min(pauses(), default=1) < 0.4)  # a busy machine may take its time, but not always
+    await until(lambda: min(pauses(), default=1) < 0.4)  # a busy machine may be slow, but not every time
     feeding.cancel()
     assert min(pauses()) > 0.19
     assert manager.waiting() == len(pulses)
 
 
-async def test_a_pulse_that_hangs_gives_no_sign_of_life_until_it_comes(manager: Manager) -> None:
+async def test_a_hanging_heartbeat_stops_the_watchdog_until_it_returns(manager: Manager) -> None:
     free = asyncio.Event()
 
     async def heartbeat() -> None:

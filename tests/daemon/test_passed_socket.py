@@ -1,4 +1,4 @@
-"""Socket activation: a daemon that is given its socket, as sd_listen_fds(3) describes."""
+"""Socket activation: a daemon gets its socket from the service manager, as sd_listen_fds(3) describes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.rpc.harness import places_in
 
 ROOT = Path(__file__).parents[2]
 
-# The numbers of the descriptors and the pid are the point, and only the process itself can arrange both.
+# The numbers of the descriptors and the pid must be right, and only the process itself can set both.
 _PASS = """
 import fcntl, os, sys
 first, second = (fcntl.fcntl(int(number), fcntl.F_DUPFD, 10) for number in sys.argv[1:3])
@@ -101,7 +101,7 @@ def test_earlier_connections_are_answered_and_the_socket_stays(short_tmp: Path) 
             assert asks(path) == {"stopping": True}
             process.communicate(timeout=60)
         assert path.is_socket()
-        with started(short_tmp, passed) as process:  # the next one takes the same, and so does what replaces that
+        with started(short_tmp, passed) as process:  # the next daemon takes it too, as does its replacement
             says(process, "ready")
             assert asks(path, "index.retry") == {"stopping": False}
             for line in ("closing while the socket is there", "closed", "ready"):
@@ -113,7 +113,7 @@ def test_earlier_connections_are_answered_and_the_socket_stays(short_tmp: Path) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("is_lost_before_the_start", [True, False])
-def test_where_its_file_is_deleted_the_daemon_binds_a_socket_of_its_own(
+def test_if_the_socket_file_is_deleted_the_daemon_binds_its_own(
     is_lost_before_the_start: bool, short_tmp: Path
 ) -> None:
     path = places_in(short_tmp).socket
@@ -127,7 +127,7 @@ def test_where_its_file_is_deleted_the_daemon_binds_a_socket_of_its_own(
             wait_until(path.exists)
             assert asks(path) == {"stopping": True}
             process.communicate(timeout=60)
-        assert not path.exists(), "it was the daemon's"
+        assert not path.exists(), "the daemon removed its own file"
 
 
 def test_of_several_the_one_with_our_name_is_taken(short_tmp: Path) -> None:

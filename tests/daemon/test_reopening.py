@@ -1,4 +1,4 @@
-"""Real processes: the index is closed and reopened behind a socket that stays."""
+"""Real daemon processes close and reopen the index while their socket stays."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CLOSING = "closing while the socket is there"
 
 
 def reopen(served: Daemon, method: str = "index.cleanup") -> None:
-    """Ask for it, and wait until the index is closed."""
+    """Request a reopening, and wait until the index is closed."""
     assert "result" in served.call(method)
     hears_closing(served, *(["before"] if method == "index.cleanup" else []))
 
@@ -75,7 +75,7 @@ def test_a_connection_during_reopening_is_served_afterwards() -> None:
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Daemon]:
-    """A daemon that is reopened again and again."""
+    """A daemon that several tests reopen."""
     with daemon() as served:
         yield served
 
@@ -87,7 +87,7 @@ def test_a_request_in_flight_is_answered_within_the_grace_period(shared: Daemon)
         assert "result" in shared.call("index.cleanup")
         assert json.loads(stream.readline())["result"] == {"stopping": False}
         assert json.loads(stream.readline())["error"]["data"]["kind"] == "index_reopening"
-        assert stream.readline() == b"", "the connection belongs to what was closed"
+        assert stream.readline() == b"", "the connection was closed with the index"
     hears_closing(shared, "before")
     assert "result" in shared.call("daemon.status")
 

@@ -1,4 +1,4 @@
-"""The installed program takes the place of the running one: in the same process, with the same lock and socket."""
+"""The installed program replaces the running one in the same process, with the same lock and socket."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CLOSED = ("closing while the socket is there", "closed")
 
 
 def replace(served: Daemon) -> None:
-    """Ask for it, and wait until the next program starts."""
+    """Request a replacement, and wait until the next program starts."""
     assert "result" in served.call("index.retry")
     for line in CLOSED:
         served.hears(line)
@@ -59,7 +59,7 @@ def test_a_client_that_connects_meanwhile_waits() -> None:
 
 
 def test_a_call_that_must_not_be_repeated_is_made_once() -> None:
-    """An error that promises that nothing was done lets a client send it again."""
+    """A client may repeat a call after an error that guarantees that nothing was done."""
     with daemon() as served, connect(served.places) as client:
         client.call("index.retry", NoParams(), DaemonShutdownResult)
         client.call("doctor.run", NoParams(), DaemonShutdownResult)
@@ -76,8 +76,8 @@ def test_without_a_program_the_old_one_goes_on() -> None:
         assert holder.socket == str(served.places.socket)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="/proc tells the environment of a process")
-def test_a_service_manager_hears_of_it_and_its_variables_stay() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the environment of a process in /proc")
+def test_a_service_manager_is_notified_and_its_variables_stay() -> None:
     with daemon(environment={"WATCHDOG_USEC": "60000000", "NOTIFY_SOCKET": "@nobody-listens"}) as served:
         replace(served)
         served.hears("ready")

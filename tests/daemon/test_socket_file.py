@@ -124,7 +124,7 @@ def test_a_folder_that_other_users_can_write_is_refused(access: int, places: Ind
 @needs_root
 def test_a_group_of_others_is_refused_and_the_users_own_group_is_not(places: IndexPaths) -> None:
     places.socket.parent.mkdir()
-    places.socket.parent.chmod(0o775)  # as with umask 002, the default of Ubuntu and Fedora
+    places.socket.parent.chmod(0o775)  # the mode under umask 002, the default of Ubuntu and Fedora
     os.chown(places.socket.parent, -1, pwd.getpwnam("daemon").pw_gid)
     assert "other users could replace the socket" in refused(places, Refused)
     assert peer.folder_problem(str(places.socket.parent))
@@ -169,7 +169,7 @@ def test_a_lost_socket_is_bound_again(
     with listening_socket(places) as listening:
         assert not listening.is_lost()
         places.socket.chmod(0o640)
-        assert not listening.is_lost(), "only the mode is different"
+        assert not listening.is_lost(), "only the mode differs"
         if loss == "moved":
             places.socket.rename(short_tmp / "elsewhere")
         elif loss == "folder":
@@ -190,7 +190,7 @@ def test_a_lost_socket_is_bound_again(
         assert mode(listening.path) == 0o600
         if other:
             other.close()
-    assert not listening.path.exists(), "it is removed at the end"
+    assert not listening.path.exists(), "the file is removed at the end"
 
 
 def test_two_daemons_do_not_take_one_path_from_each_other_for_ever(

@@ -1,4 +1,4 @@
-"""Where the socket is: one rule for every environment of a user."""
+"""The path of the socket follows one rule in all environments of a user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.systems import needs_root
 
 @pytest.fixture
 def home(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A user's machine: a home folder, no runtime folder, none of our variables."""
+    """A machine with a home folder, without a runtime folder and without gnod's variables."""
     for name in [name for name in os.environ if name.startswith(("GNO", "XDG"))]:
         monkeypatch.delenv(name)
     with short_folder() as folder:
@@ -81,7 +81,7 @@ def test_a_path_is_never_too_long_unless_somebody_chose_it(
     found = folders.socket("x" * 64)
     assert len(os.fsencode(found)) <= folders.SOCKET_PATH_LIMIT
     monkeypatch.setenv("HOME", f"{home}/{'i' * length}")
-    assert folders.socket("x" * 64) != found, "another home has another socket"
+    assert folders.socket("x" * 64) != found, "a different home folder has a different socket"
     monkeypatch.setenv("GNO_SOCKET", f"/{'x' * 200}")
     assert folders.socket("default") == f"/{'x' * 200}"
 
@@ -92,7 +92,7 @@ def test_a_shorter_place_is_preferred_to_a_hash(home: Path, monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("value", ["", "home", "~"])
-def test_without_a_home_folder_the_user_is_told(value: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_folder_the_user_gets_a_message(value: str, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", value or "none")
     monkeypatch.chdir(home)
     with pytest.raises(Refused, match="there is no home folder"):
@@ -109,7 +109,7 @@ def test_root_does_not_write_into_the_home_of_another_user(home: Path, monkeypat
     with pytest.raises(Refused, match=f"{home}/home belongs to user 1234, and you are root"):
         check_owner(resolve())
     monkeypatch.setenv("GNO_DATA_DIR", str(home / "home"))
-    check_owner(resolve())  # somebody has said so
+    check_owner(resolve())  # a variable names the folder
     monkeypatch.delenv("GNO_DATA_DIR")
     made(resolve().data_dir)
-    check_owner(resolve())  # root has had an index there before
+    check_owner(resolve())  # root already has an index there

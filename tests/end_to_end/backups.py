@@ -14,7 +14,7 @@ from tests.machine import Machine
 
 Members = dict[str, bytes]
 
-# What a database from before the first release has in the place of its version.
+# The version field of a database from before the first release.
 BEFORE_RELEASE = (
     "UPDATE schema_meta SET key = iif(key = 'version', 'schema_version', 'other'), value = '22'"
     " WHERE key IN ('version', 'fingerprint')"
@@ -27,7 +27,7 @@ def members(archive: Path) -> Members:
 
 
 def pack(archive: Path, parts: Members, **changed: object) -> Path:
-    """Write an archive with a manifest that fits its parts, except for the fields in `changed`."""
+    """Write an archive with a manifest that matches its parts, except for the fields in `changed`."""
     manifest = {
         "format": 1,
         "version": "0.1.0",
@@ -57,7 +57,7 @@ def database(data: bytes) -> sqlite3.Connection:
 
 
 def changed(data: bytes, *statements: str) -> bytes:
-    """Return a database in which these statements were executed."""
+    """Return the database after executing these statements in it."""
     with closing(database(data)) as connection:
         connection.execute("PRAGMA writable_schema = ON")
         for statement in statements:

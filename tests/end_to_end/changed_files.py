@@ -1,7 +1,7 @@
-"""Every kind of change of a file, as functions that do it in a folder, and what a folder contains afterwards.
+"""Every kind of change of a file, as a function that makes it in a folder, and the contents of a folder afterwards.
 
-Each takes two folders, one in the collection and one outside of it, and changes the files that `begin` made there.
-Where a program can arrange that, size and time of modification stay as they are.
+Each function takes two folders, one inside the collection and one outside it, and changes the files that `begin` made
+there. If a program can do so, the size and the modification time stay the same.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _GIT = ("git", "-c", "user.name=n", "-c", "user.email=n@example.com", "-c", "ini
 
 
 def text(path: Path, word: str) -> bytes:
-    """Return a text that says where it belongs; those of words of the same length have the same length."""
+    """Return a text that names its place. Words of the same length give texts of the same length."""
     return f"# {path.parent.name} {path.name}\n\n{word} {path.parent.parent.name}\n".encode()
 
 
@@ -35,7 +35,7 @@ def begin(folder: Path, outside: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text(path, "before"))
     outside.mkdir(parents=True)
-    (folder / "data.txt").write_bytes(b"\0" * 40)  # is skipped
+    (folder / "data.txt").write_bytes(b"\0" * 40)  # a binary file, which is skipped
     (folder / "link.md").symlink_to("a.md")
     (folder / "folder-link").symlink_to("d")
     (folder / "twin.md").hardlink_to(folder / "b.md")
@@ -43,7 +43,7 @@ def begin(folder: Path, outside: Path) -> None:
 
 
 def make_repository(folder: Path) -> None:
-    """Make what `checked_out` needs."""
+    """Make the repository that `checked_out` needs."""
     subprocess.run([*_GIT, "init", "-q", folder / "repository"], check=True)
     for branch in ("main", "other"):
         path = folder / "repository/a.md"
@@ -56,14 +56,14 @@ def make_repository(folder: Path) -> None:
 
 @contextlib.contextmanager
 def same_time(path: Path) -> Iterator[None]:
-    """Set the times of a file back."""
+    """Restore the times of a file afterwards."""
     found = path.stat()
     yield
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
 def rewrite(path: Path, word: str = "after ") -> None:
-    """Write another word of six letters into a file, which keeps its inode, size and time of modification."""
+    """Write another word of six letters into a file. It keeps its inode, size and modification time."""
     at = path.read_bytes().index(b"\n\n") + 2
     before = path.stat()
     with same_time(path), path.open("r+b") as file:
@@ -104,7 +104,7 @@ def removed_and_made_again(folder: Path, _: Path) -> None:
     path = folder / "a.md"
     found = path.stat()
     path.unlink()
-    path.write_bytes(text(path, "after "))  # often with the same inode
+    path.write_bytes(text(path, "after "))  # the new file often gets the same inode
     os.utime(path, ns=(found.st_atime_ns, found.st_mtime_ns))
 
 
@@ -141,7 +141,7 @@ def copied_over(folder: Path, outside: Path) -> None:
 
 
 def synchronised(folder: Path, outside: Path) -> None:
-    """As `rsync -t`, and `rsync -t --inplace`: both even where size and time are equal (`-I`)."""
+    """Imitate `rsync -t` and `rsync -t --inplace`, both even if size and time are equal (`-I`)."""
     source = _source(folder, outside)
     if shutil.which("rsync"):
         subprocess.run(["rsync", "-It", source, folder / "a.md"], check=True)
@@ -174,7 +174,7 @@ def truncated_and_grown(folder: Path, _: Path) -> None:
 
 
 def sparse(folder: Path, _: Path) -> None:
-    """The holes are zeros, so this is not a text any more."""
+    """Make holes of zeros in a file, so that it is no longer text."""
     with (folder / "a.md").open("r+b") as file:
         file.seek(100_000)
         file.write(b"end\n")
@@ -228,7 +228,7 @@ def only_attributes(folder: Path, _: Path) -> None:
 
 
 def many_saves(folder: Path, _: Path) -> None:
-    """Within each tick of the clock, so that many have the same times."""
+    """Save a file many times within one tick of the clock, so that many versions have the same time."""
     for number in range(300):
         rewrite(folder / "a.md", f"{number:06}")
         rewrite(folder / "d/a.md", f"{number:06}")
@@ -262,7 +262,7 @@ CHANGES: tuple[Change, ...] = (
 
 
 def on_disk(root: Path) -> dict[str, str]:
-    """Return the texts that an index of this folder should have; without space at the end, which it does not keep."""
+    """Return the texts that an index of this folder should have, without trailing whitespace, which it drops."""
     found = {}
     for path in root.rglob("*.*"):
         is_listed = not any(part.startswith(".") for part in path.relative_to(root).parts)
@@ -272,7 +272,7 @@ def on_disk(root: Path) -> dict[str, str]:
 
 
 def in_index(database: Path, collection: str) -> dict[str, str]:
-    """Return the texts of a collection, without asking the daemon: it might look at the disk."""
+    """Return the texts of a collection from the database. A request to the daemon might make it check the disk."""
     connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)
     connection.set_busy_timeout(10_000)
     packing.register(connection)
@@ -288,7 +288,7 @@ def in_index(database: Path, collection: str) -> dict[str, str]:
 
 
 def _source(folder: Path, outside: Path) -> Path:
-    """Return a file with a new text, and the size and times of `a.md` and `d/a.md`."""
+    """Return a file with a new text, but the size and times of `a.md` and `d/a.md`."""
     source = outside / "source.md"
     source.write_bytes(text(folder / "a.md", "after "))
     shutil.copystat(folder / "a.md", source)

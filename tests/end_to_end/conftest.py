@@ -1,4 +1,4 @@
-"""Fixtures of the end-to-end tests: machines with nothing on them, and one with a daemon that many tests share."""
+"""Fixtures of the end-to-end tests: empty machines, and one with a daemon that many tests share."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def reused() -> Iterator[Machine]:
 
 @pytest.fixture
 def emptied(reused: Machine) -> Machine:
-    """A machine without collections and files, on which the daemon of the test before may still run."""
+    """A machine without collections and files. The daemon of the previous test may still be running on it."""
     reused.empty()
     return reused
 
@@ -96,6 +96,6 @@ def remembering() -> Iterator[Machine]:
 
 @pytest.fixture
 def keeper(remembering: Machine) -> Iterator[Machine]:
-    """A machine with a keyring, and with neither models nor memories. Its daemon serves all tests."""
+    """A machine with a keyring, but without models and memories. Its daemon serves all tests."""
     yield remembering
     forget_all(remembering)

@@ -1,8 +1,9 @@
 """A network drive for tests: serves a folder through FUSE, read-only, in the kernel's own protocol (fuse.h).
 
-Run as a process: `fuse_folder.py SOURCE TARGET READ_LOG`. A stopped process is a server that does not answer. READ_LOG
-gets what is read of files. Files called `cloud-*` have the attribute of OneDrive files that are not downloaded; beside
-`.NAME.evicted`, to read the file NAME fails as on macOS. Needs the right to mount, as in a user namespace.
+Run as a process: `fuse_folder.py SOURCE TARGET READ_LOG`. A stopped process imitates a server that does not answer.
+READ_LOG gets the names of the files that are read. Files called `cloud-*` have the attribute of OneDrive files that are
+not downloaded. If `.NAME.evicted` exists, reading the file NAME fails as on macOS. Mounting needs a privilege, which a
+user namespace gives.
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-_HEADER = struct.Struct("<IIQQIIII")  # length, opcode, unique, node, and the process
+_HEADER = struct.Struct("<IIQQIIII")  # length, opcode, unique, node, and the calling process
 _ATTRIBUTES = struct.Struct("<QQQQQQIIIIIIIIII")
-_VALID_S = 0  # the kernel asks each time
+_VALID_S = 0  # the kernel sends a request each time
 _ROOT = 1
 
 
@@ -52,7 +53,7 @@ class FuseFolder:
         while True:
             request = os.read(self._device, 1 << 20)
             _, opcode, unique, node, *_ = _HEADER.unpack_from(request)
-            if opcode in (2, 36, 42):  # these have no answer: FORGET, INTERRUPT, BATCH_FORGET
+            if opcode in (2, 36, 42):  # FORGET, INTERRUPT and BATCH_FORGET have no answer
                 continue
             try:
                 if (work := self._answers.get(opcode)) is None:

@@ -1,4 +1,4 @@
-"""Compare the complete contents of two indexes, without ids and times, which depend on the order of changes.
+"""Compare the complete contents of two indexes, except for ids and times, which depend on the order of changes.
 
 An index that followed its files through many changes must equal an index made from scratch.
 """
@@ -39,7 +39,7 @@ _QUERIES = {
     "collections": "SELECT c.name, c.path, c.language, c.mounted FROM collections c",
     "contexts": "SELECT scope, text FROM contexts",
 }
-# Comparable only if both indexes had the model from the beginning.
+# Comparable only if both indexes had the model from the start.
 _QUERIES_OF_MODELS = {
     "models": "SELECT uri, dimensions FROM embedding_models",
     "serving": "SELECT c.name, m.uri FROM collections c JOIN embedding_models m ON m.id = c.served_by",
@@ -67,13 +67,13 @@ def compare_contents(ours: Path, theirs: Path, *, of_models: bool = False) -> in
     here, there = contents(ours, of_models=of_models), contents(theirs, of_models=of_models)
     for name in here:
         surplus, missing = here[name] - there[name], there[name] - here[name]
-        assert not surplus, f"{name}: {list(surplus)[:9]} is too much, {list(missing)[:9]} is missing"
+        assert not surplus, f"{name}: {list(surplus)[:9]} is surplus, {list(missing)[:9]} is missing"
         assert not missing, f"{name}: {list(missing)[:9]} is missing"
     return here["documents"].total()
 
 
 def compare_vectors(ours: Path, theirs: Path) -> int:
-    """Assert that both have the same vectors except for rounding. Returns the number of vectors."""
+    """Assert that both have the same vectors, except for rounding. Returns the number of vectors."""
 
     def vectors(database: Path) -> dict[Any, Any]:
         connection = apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)

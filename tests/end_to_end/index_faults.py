@@ -1,4 +1,4 @@
-"""Invariants of the index database: those that always hold, even after a crash, and those of a quiescent index.
+"""Invariants of the index database. Some always hold, even after a crash; the others hold in a quiescent index.
 
 Also compares an index with the files on disk.
 """
@@ -19,7 +19,7 @@ from gnod.store.tables.records import SKIP_KINDS
 
 _SKIPS = ", ".join(f"'{kind}'" for kind in sorted(SKIP_KINDS))
 
-# Each query returns violations.
+# Each query returns the violations of an invariant.
 _NEVER = {
     "a document in the full text that is not in the index": "SELECT id FROM documents_fts_docsize"
     " WHERE id NOT IN (SELECT id FROM documents WHERE active)",
@@ -57,7 +57,7 @@ _NEVER = {
     "a clock ahead of time": "SELECT clock FROM changes"
     " WHERE clock > (SELECT seq FROM sqlite_sequence WHERE name = 'changes')",
 }
-# During a sync, moved documents may leave content behind.
+# During a sync, moving documents may leave content behind.
 _NOT_WHEN_QUIET = {
     "content without a document": "SELECT mirror_hash FROM content"
     " WHERE mirror_hash NOT IN (SELECT mirror_hash FROM documents WHERE active)",
@@ -72,9 +72,9 @@ Kept = Mapping[tuple[str, str], str]
 
 
 def faults_left_behind(database: Path, kept: Kept) -> list[str]:
-    """Return the faults in the database of a killed daemon; `kept` lists documents that it must still contain.
+    """Return the faults in the database of a killed daemon. `kept` lists documents that it must still contain.
 
-    Checks a copy of database and log, so that the next daemon finds the files as they were left.
+    This checks a copy of database and log, so that the next daemon finds the files unchanged.
     """
     with tempfile.TemporaryDirectory(prefix="gnod-", dir="/tmp") as folder:
         copy = Path(folder, "copy.sqlite")

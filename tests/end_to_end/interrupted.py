@@ -1,7 +1,7 @@
-"""A program that ends a restore at each of its file operations and checks what the next start makes of it.
+"""A program that ends a restore at each of its file operations, and checks the result of the next start.
 
-Run as `python interrupted.py FOLDER`. It prints a JSON object for each end: which operation failed, at which operation
-the process was killed (0: at none), which files are the new ones after the next start, and which other files exist.
+Run it as `python interrupted.py FOLDER`. It prints a JSON object for each case: the operation that failed, the
+operation at which the process was killed (0: none), the files that are new after the next start, and the other files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def places_in(folder: Path) -> IndexPaths:
 
 
 def fill(places: IndexPaths, many: int) -> tuple[SmallIndex, Database]:
-    """Make an index, memories and a config that are `many`. They stay open."""
+    """Make an index, memories and a config with `many` entries. The databases stay open."""
     places.data_dir.mkdir(parents=True)
     places.config_dir.mkdir()
     places.config_file.write_text(f"collections: []  # {many}\n")
@@ -53,7 +53,7 @@ def fill(places: IndexPaths, many: int) -> tuple[SmallIndex, Database]:
 
 
 def prepared(world: Path, template: Path) -> list[Move]:
-    """Leave in `template` a world in which everything is ready for the moves, and a log waits beside each database."""
+    """Prepare all files for the moves in `template`, with a log beside each database."""
     places = places_in(world)
     index, memories = fill(places, _NEW)
     file = world.with_suffix(".tar")
@@ -72,7 +72,7 @@ def prepared(world: Path, template: Path) -> list[Move]:
 
 
 def swapped(places: IndexPaths, moves: list[Move], fails_at: int, ends_at: int) -> bool:
-    """Swap in a process of its own, and return False when it never came so far."""
+    """Swap the files in a separate process. Return False if it never reaches this operation."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) != 0
@@ -94,7 +94,7 @@ def swapped(places: IndexPaths, moves: list[Move], fails_at: int, ends_at: int) 
         pass
     except BaseException:
         os._exit(8)
-    # What was swallowed counts as well: the moves went on without it.
+    # Also count suppressed errors: the moves continued after them.
     os._exit(7 if max(fails_at, ends_at) <= number else 0)
 
 
@@ -141,7 +141,7 @@ def main(folder: Path) -> None:
         ends_at += 1
     fails_at = 1
     while tried(fails_at, 0):
-        # Killed while it takes back what it has done.
+        # The process is killed while it rolls back.
         if fails_at % 3 == 0:
             tried(fails_at, fails_at + 2 + fails_at % 7)
         fails_at += 1

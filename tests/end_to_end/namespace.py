@@ -15,7 +15,7 @@ from tests.machine import Machine, wait_until
 
 
 class Namespace:
-    """Made by `namespace`."""
+    """A running shell. Use `namespace` to make one."""
 
     def __init__(self, machine: Machine, *options: str) -> None:
         self._machine = machine
@@ -29,7 +29,7 @@ class Namespace:
         )
 
     def run(self, command: str) -> str:
-        """Run a line of shell, expect success, return its output."""
+        """Run a shell command, expect success, return its output."""
         assert self._shell.stdin
         assert self._shell.stdout
         self._shell.stdin.write(f"{command}\ncode=$?; echo; echo =$code=\n")
@@ -55,14 +55,14 @@ class Namespace:
 
 @contextmanager
 def namespace(machine: Machine, *options: str) -> Iterator[Namespace]:
-    """Open a shell with `unshare`. Stops its daemon at the end. Skips the test where namespaces are not permitted."""
+    """Open a shell with `unshare`. Stops its daemon at the end. Skips the test if namespaces are not permitted."""
     if reason := _problem(*options):
         pytest.skip(f"no user namespaces here: {reason}")
     inside = Namespace(machine, *options)
     try:
         yield inside
     finally:
-        inside.close()  # the shell is a process of this machine, and `end` waits for all of them
+        inside.close()  # the shell is a process of this machine, and `end` waits for all processes
         machine.end()
 
 

@@ -49,7 +49,7 @@ def piped(machine: Machine, data: bytes, *words: str) -> subprocess.CompletedPro
 
 
 def refused(machine: Machine, method: str, **params: object) -> tuple[str, str]:
-    """Return (kind, message) of the error with which the daemon answers a call."""
+    """Return (kind, message) of the daemon's error for a call."""
     with machine.connect() as client, client.makefile("rb") as stream:
         client.sendall(json.dumps({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).encode() + b"\n")
         error = json.loads(stream.readline())["error"]
@@ -69,7 +69,7 @@ def forget_all(machine: Machine) -> None:
 
 
 def holding(folders: list[Path], words: list[str]) -> list[tuple[str, str]]:
-    """Return (file, word) for each of the words that a file below those folders contains in clear text."""
+    """Return (file, word) for each of the words that a file below these folders contains in clear text."""
     found = []
     for path in (path for folder in folders for path in folder.rglob("*") if path.is_file()):
         data = path.read_bytes().lower()

@@ -1,4 +1,4 @@
-"""Another user of the same machine, for tests that run as root: a forked process that has given up all rights."""
+"""Another user of the same machine, for tests that run as root: a forked process without any privileges."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def as_stranger(work: Callable[[], T], uid: int = UID) -> T:
-    """Return what `work` returns in a process of another user; raise what it raises."""
+    """Run `work` in a process of another user. Return its result or raise its error."""
     reading, writing = os.pipe()
     pid = _fork()
     if pid == 0:
@@ -43,7 +43,7 @@ def as_stranger(work: Callable[[], T], uid: int = UID) -> T:
 
 @contextlib.contextmanager
 def strange_daemon(path: Path, received: Path) -> Iterator[None]:
-    """Let another user listen at `path` and write to `received`, which that user owns, all that clients send."""
+    """Let another user listen at `path` and write all data from clients to `received`, which that user owns."""
     received.touch()
     os.chown(received, UID, UID)
     pid = _fork()
@@ -60,7 +60,7 @@ def strange_daemon(path: Path, received: Path) -> Iterator[None]:
 
 def _fork() -> int:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: other threads do not exist in the fork
+        warnings.simplefilter("ignore", DeprecationWarning)  # of Python 3.12: a fork has no other threads
         return os.fork()
 
 

@@ -1,5 +1,5 @@
-"""Questions to a real daemon with a real, very small model: its sources, and the form of the answer. What SmolLM2-135M
-answers does not matter."""
+"""Questions to a real daemon with a real, very small model. The tests check the sources and the form of the answer, not
+the words of SmolLM2-135M."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def shared(minilm_onnx: Path, smollm_gguf: Path, measured_models: Path) -> Itera
 
 @pytest.fixture
 def answering(shared: Machine) -> Machine:
-    """A machine with NOTES, all embedded. Its daemon, with its models loaded, serves all tests."""
+    """A machine with the embedded NOTES. Its daemon has its models loaded and serves all tests."""
     if {path.name: path.read_text() for path in shared.notes.iterdir()} != NOTES:
         for path in shared.notes.iterdir():
             path.unlink()
@@ -68,7 +68,7 @@ def places(answer: dict[str, Any]) -> list[tuple[str, int, int]]:
 
 
 def check_shape(answer: dict[str, Any]) -> None:
-    """Assert what holds for every answer."""
+    """Check the properties of every answer."""
     assert set(answer) == FIELDS
     numbers = [source["number"] for source in answer["sources"]]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -97,7 +97,7 @@ def test_an_answer_cites_its_source(answering: Machine) -> None:
     assert "\x1b" not in shown
 
 
-def test_without_relevant_sources_no_model_is_asked(answering: Machine) -> None:
+def test_without_relevant_sources_no_model_is_called(answering: Machine) -> None:
     for question in ("xqzzy blorf wumpt", 'flurb gribble 5" nox?'):
         answer = ask(answering, question, "--generate")
         check_shape(answer)
@@ -116,7 +116,7 @@ def test_instructions_in_a_document_are_not_followed(answering: Machine) -> None
     assert [path for path, _, _ in places(after)] == [path for path, _, _ in places(before)]
     assert ("cat.md", 3) in [(path, line) for path, line, _ in places(after)]
     assert after["answer"].strip(" .!") != "BANANA"
-    assert "<|im_end|>" in next(s["text"] for s in after["sources"] if s["path"] == "cat.md"), "shown as it is"
+    assert "<|im_end|>" in next(s["text"] for s in after["sources"] if s["path"] == "cat.md"), "shown unchanged"
 
 
 def test_without_any_model_there_are_quotes(machine: Machine) -> None:
@@ -152,7 +152,7 @@ def test_a_small_model_is_called_only_if_it_is_asked_for(answering: Machine) -> 
 
 
 def said(client: Any, until: int | None = None) -> list[dict[str, Any]]:
-    """Return the messages up to the answer, or up to so many."""
+    """Return the messages up to the answer, or up to this number."""
     found: list[dict[str, Any]] = []
     for line in client.makefile():
         found.append(json.loads(line))

@@ -1,5 +1,5 @@
-"""`gnoctl backup` and `gnoctl restore`, with real daemons: while they write, on an empty machine, from hostile files,
-on a full disk, and when they are killed."""
+"""`gnoctl backup` and `gnoctl restore` with real daemons: during writes, on an empty machine, from hostile files, on a
+full disk, and with kills."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ pytestmark = pytest.mark.slow
 
 
 def notes(machine: Machine, many: int, word: str) -> None:
-    """Write notes that have the same word twice: in two tables of the index, and in its full-text index."""
+    """Write notes with a word that is stored twice: in tables of the index, and in its full-text index."""
     for number in range(many):
         (machine.notes / f"n{number}.md").write_text(f"# {word.title()} {number}\n\nThe {word} of note {number}.\n")
 
 
 def assert_whole(data: bytes) -> int:
-    """Check the database of a backup, and return how many documents it has: each with all that belongs to it."""
+    """Check that each document in the database of a backup is complete, and return the number of documents."""
     with tempfile.NamedTemporaryFile(suffix=".sqlite") as file:
         file.write(data)
         file.flush()
@@ -57,12 +57,12 @@ def assert_whole(data: bytes) -> int:
 
 
 def refusal(machine: Machine, method: str, **params: object) -> str:
-    """Return what the daemon says against a request."""
+    """Return the daemon's error for a request."""
     return str(machine.answer(method, **params)["error"]["message"])
 
 
 @pytest.mark.stress
-def test_while_everything_goes_on(machine: Machine) -> None:
+def test_a_backup_during_a_sync(machine: Machine) -> None:
     machine.write(first_md="# Heron\n\nOne heron.\n")
     machine.ok("init", str(machine.notes), "--name", "notes")
     notes(machine, 250, "otter")
@@ -86,7 +86,7 @@ def test_while_everything_goes_on(machine: Machine) -> None:
     assert sync.wait(60) == 0
     counted = [assert_whole(members(file)["index.sqlite"]) for file in made]
     assert counted == sorted(counted)
-    assert any(1 < count < 501 for count in counted), counted  # some were made in the midst of it
+    assert any(1 < count < 501 for count in counted), counted  # some backups were made during the sync
     assert counted[-1] <= 501
     assert leftovers(machine) == []
 
@@ -98,13 +98,13 @@ def test_on_an_empty_machine_search_works_before_any_sync(machine: Machine) -> N
     assert "3 documents" in machine.ok("backup", str(file))
     with temporary_machine() as other:
         other.ok("daemon", "start")
-        shutil.move(machine.notes, machine.folder / "away")  # no sync can find anything
+        shutil.move(machine.notes, machine.folder / "away")  # so that no sync can find files
         done = other.run("restore", "--yes", str(file))
         assert done.returncode == 0, done.stderr
         assert "restored 3 documents" in done.stdout
         assert sorted(other.paths("heron")) == ["n0.md", "n1.md", "n2.md"]
         assert other.config.read_text() == machine.config.read_text()
-        assert kept(other) == []  # there was nothing worth keeping
+        assert kept(other) == []  # there was nothing to keep
         assert leftovers(other) == []
         shutil.move(machine.folder / "away", machine.notes)
         (machine.notes / "n3.md").write_text("# Heron, again\n")
@@ -129,7 +129,7 @@ def test_over_a_running_one_what_was_there_is_kept(machine: Machine) -> None:
     result = machine.json("restore", "--yes", str(file))
     assert (result["documents"], result["config"]) == (2, "kept")
     assert machine.config.read_text() == config
-    # It is brought up to what is on the disk: what the backup did not know, too.
+    # A sync brings it up to date with the disk, including files that are not in the backup.
     machine.ok("index")
     assert len(machine.paths("otter")) == 4
     assert machine.paths("heron") == []
@@ -137,10 +137,10 @@ def test_over_a_running_one_what_was_there_is_kept(machine: Machine) -> None:
     assert kept(machine) == [Path(path) for path in result["kept"]]
     assert assert_whole(kept(machine)[0].read_bytes()) == 5
     assert not machine.database.samefile(kept(machine)[0])
-    # A clock of the index before is told everything anew.
+    # A subscriber with a clock of the previous index gets everything again.
     assert machine.call("index.subscribe", since=clock)["reset"]
     machine.hang_up()
-    # With the config, the other collection leaves.
+    # With the config of the backup, the other collection is removed.
     result = machine.json("restore", "--yes", "--config", str(file))
     assert result["config"] == "restored"
     assert len(result["kept"]) == 2
@@ -273,7 +273,7 @@ def test_a_hostile_file_is_refused_with_the_reason(name: str, victim: Machine) -
     make, reason = HOSTILE[name]
     file = victim.folder / "bad.tar"
     make(file, members(victim.folder / "good.tar"))
-    # A config that differs is looked at when it is asked for.
+    # A different config is checked if its restore is requested.
     said = refusal(victim, "index.restore", path=str(file), config="config" in name)
     assert reason in said
     assert str(file) in said
@@ -284,7 +284,7 @@ def test_a_hostile_file_is_refused_with_the_reason(name: str, victim: Machine) -
     file.unlink()
 
 
-def test_what_is_no_file_is_refused(victim: Machine) -> None:
+def test_paths_that_are_not_files_are_refused(victim: Machine) -> None:
     os.mkfifo(victim.folder / "pipe")
     for name, reason in {
         "pipe": "not a regular file",
@@ -335,11 +335,11 @@ def test_a_full_disk_leaves_nothing_half(machine: Machine) -> None:
         said = inside.run(f"{gnoctl} backup {small}/b.tar; test $? = 2")
         assert "no space" in said
         assert inside.run(f"ls -A {small}") == "other"
-        # A disk that fills up in the midst of it: there is room for the beginning.
+        # The disk fills up during the restore: there is room for its beginning.
         inside.run(f"rm {small}/other; mount -o remount,size=100k {small}")
         assert "no space" in inside.run(f"{gnoctl} backup {small}/b.tar; test $? = 2")
         assert inside.run(f"ls -A {small}") == ""
-        # A restore where the index itself is on the full disk.
+        # The index itself is on the full disk.
         inside.run(f"mount -t tmpfs -o size=1500k none {small}; mkdir {small}/data")
         inside.run(f"{gnoctl} daemon stop")
         machine.environment["GNO_DATA_DIR"] = f"{small}/data"
@@ -348,7 +348,7 @@ def test_a_full_disk_leaves_nothing_half(machine: Machine) -> None:
         said = inside.run(f"{gnoctl} restore --yes {machine.folder}/good.tar; test $? = 2")
         assert "no space" in said
         assert "staging" not in inside.run(f"ls -A {small}/data")
-        assert "3 documents" in inside.run(f"{gnoctl} index -q; {gnoctl} status")  # it serves as before
+        assert "3 documents" in inside.run(f"{gnoctl} index -q; {gnoctl} status")  # the daemon serves as before
 
 
 @pytest.mark.stress

@@ -1,5 +1,5 @@
-"""Memories in `gnoctl backup` and `gnoctl restore`, with real daemons: while they are stored, on another machine, from
-hostile files, and when a restore ends in the midst of its moves."""
+"""Memories in `gnoctl backup` and `gnoctl restore` with real daemons: while memories are stored, on another machine,
+from hostile files, and if a restore ends during its moves."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PASSPHRASE = b"nine masts and a half\n"
 
 @pytest.fixture
 def other(machine: Machine) -> Iterator[Machine]:
-    """Another machine with nothing on it."""
+    """Another, empty machine."""
     with temporary_machine() as other:
         yield other
 
@@ -46,7 +46,7 @@ def texts(machine: Machine) -> set[str]:
 
 
 def stored_in(data: bytes) -> int:
-    """Check the memories of a backup, and return how many they are."""
+    """Check the memories of a backup, and return their number."""
     with closing(database(data)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
@@ -59,7 +59,7 @@ def test_while_memories_are_stored(machine: Machine) -> None:
     file = machine.folder / "b.tar"
     assert "memories" not in machine.ok("backup", str(file))
     assert "memory.sqlite" not in members(file)
-    assert not memory_database(machine).exists()  # to look makes nothing
+    assert not memory_database(machine).exists()  # reading the status creates no file
     store_all(machine)
     is_over = threading.Event()
 
@@ -86,7 +86,7 @@ def test_while_memories_are_stored(machine: Machine) -> None:
     storing.join(30)
     assert counted == sorted(counted)
     assert len(set(counted)) > 2, counted
-    # What waits in the log of a daemon that was killed is in it, too, although nobody has opened the memories since.
+    # The backup also has data from the log of a killed daemon, although no process has opened the memories since.
     total = machine.json("memory", "list")["total"]
     machine.hang_up()
     machine.kill()
@@ -102,7 +102,7 @@ def test_on_another_machine_the_key_decides(machine: Machine, other: Machine) ->
     file = machine.folder / "b.tar"
     machine.ok("backup", str(file))
     give_keyring(other)
-    # A search makes a database of memories there, with none in it and a key of its own: it is not in the way.
+    # A search creates an empty database of memories there, with another key. It does not prevent the restore.
     other.run("recall", "kitten")
     done = other.run("restore", "--yes", str(file))
     assert (done.returncode, "and the memories from a backup" in done.stdout) == (0, True), done.stderr
@@ -133,7 +133,7 @@ def test_existing_memories_are_kept_by_default(machine: Machine) -> None:
     assert [str(path) for path in kept(machine)] == result["kept"]
     with closing(apsw.Connection(str(kept(machine)[0]))) as connection:
         assert connection.execute("SELECT count(*) FROM memories").get == 2
-    # Back to what was there: a restore that was a mistake costs nothing.
+    # Restore the old files: a restore by mistake loses nothing.
     machine.ok("daemon", "stop")
     shutil.copy(kept(machine)[0], memory_database(machine))
     assert texts(machine) == {"The heron of before", "The otter of after"}
@@ -166,7 +166,7 @@ def after(*statements: str) -> Callable[[bytes], bytes]:
     return lambda data: changed(data, *statements)
 
 
-# A trigger under a name that is SQLite's own: only its sql tells it from a table of statistics.
+# A trigger with a name that SQLite reserves: only its SQL distinguishes it from a table of statistics.
 _HIDDEN = (
     "INSERT INTO sqlite_schema VALUES ('trigger', 'sqlite_stat1', 'memories', 0,"
     " 'CREATE TRIGGER sqlite_stat1 AFTER INSERT ON memories BEGIN DELETE FROM keys; END')"
@@ -197,7 +197,7 @@ def test_hostile_memories_are_refused_with_the_reason(name: str, victim: Machine
     file = victim.folder / "bad.tar"
     parts: Members = members(victim.folder / "good.tar")
     pack(file, parts | {"memory.sqlite": make(parts["memory.sqlite"])})
-    for memories in (True, False):  # a backup of which a part is hostile is none
+    for memories in (True, False):  # a backup with a hostile part is refused
         kind, said = refused(victim, "index.restore", path=str(file), memories=memories)
         assert (kind in ("backup_rejected", "newer_database"), reason in said, str(file) in said) == (True,) * 3, said
     assert victim.call("memory.list")["total"] == 6
@@ -218,7 +218,7 @@ def test_damaged_memories_are_not_backed_up_as_intact(machine: Machine) -> None:
     done = machine.run("backup", str(machine.folder / "c.tar"))
     assert (done.returncode, "cannot be backed up" in done.stderr) == (2, True), done.stderr
     assert not (machine.folder / "c.tar").exists()
-    # As it says: those of the backup, and what is left of the others beside them.
+    # As the message says: the memories of the backup, and the remaining files of the others beside them.
     assert "--memories" in machine.run("restore", "--yes", str(file)).stderr
     machine.ok("restore", "--yes", "--memories", str(file))
     assert len(texts(machine)) == 6
@@ -227,7 +227,7 @@ def test_damaged_memories_are_not_backed_up_as_intact(machine: Machine) -> None:
 
 @pytest.mark.stress
 def test_a_move_that_fails_leaves_all_as_it_was(machine: Machine) -> None:
-    """The memories cannot be replaced: the config, which came before them, is taken back, and the index stays."""
+    """The memories cannot be replaced, so the config, which was moved before them, is rolled back. The index stays."""
     begin(machine)
     machine.ok("remember", "The heron of before")
     file = machine.folder / "b.tar"
@@ -235,9 +235,9 @@ def test_a_move_that_fails_leaves_all_as_it_was(machine: Machine) -> None:
     machine.ok("remember", "The otter of after")
     config = machine.config.read_text() + "# later\n"
     machine.config.write_text(config)
-    # Not even root can replace it then.
+    # Then not even root can replace it.
     if subprocess.run(["chattr", "+i", str(memory_database(machine))], capture_output=True).returncode != 0:
-        pytest.skip("this file system has no files that cannot be replaced")
+        pytest.skip("this file system does not support immutable files")
     try:
         done = machine.run("restore", "--yes", "--config", "--memories", str(file))
     finally:
@@ -260,17 +260,17 @@ def test_an_interrupted_restore_is_complete_or_has_no_effect(short_tmp: Path) ->
     for end in ends:
         what = {key: end[key] for key in old}
         assert what in (old, new), end
-    # Killed between the decision and the first move, and between any two: what was decided on is done.
+    # After a kill between the decision and the first move, or between any two moves, the moves are completed.
     killed = [all(end["new"]) for end in ends if not end["fails_at"]]
     assert killed == sorted(killed)
     assert killed.count(False) < killed.count(True)
-    # One that failed is taken back, whatever else happens.
+    # A failed restore is always rolled back.
     assert any(end["fails_at"] and not any(end["new"]) for end in ends)
 
 
 @pytest.mark.stress
 def test_the_next_start_completes_an_interrupted_move(machine: Machine) -> None:
-    """The move of the config waits for a pipe, and is killed there."""
+    """The move of the config waits for a pipe, and the process is killed there."""
     begin(machine)
     machine.ok("remember", "The heron of before")
     file = machine.folder / "b.tar"

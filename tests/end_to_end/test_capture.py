@@ -1,4 +1,4 @@
-"""Notes that `gnoctl capture` writes: where, with which name and head, and that searches find them at once."""
+"""`gnoctl capture` writes notes with the right folder, name and head, and searches find them at once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`scripts/check_macos.sh` cannot run here; its rehearsal runs the steps that need no Mac, with a real daemon."""
+"""`scripts/check_macos.sh` cannot run here. Its rehearsal runs the steps that need no Mac, with a real daemon."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_rehearsal_writes_a_report_without_names(tmp_path: Path) -> None:
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.skipif(sys.platform == "darwin", reason="there it runs")
+@pytest.mark.skipif(sys.platform == "darwin", reason="runs in full on macOS")
 def test_elsewhere_it_only_rehearses(tmp_path: Path) -> None:
     done = subprocess.run(["bash", str(SCRIPT)], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 1

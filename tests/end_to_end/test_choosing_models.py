@@ -1,4 +1,4 @@
-"""`gnoctl init` and `gnoctl models use auto`: real processes, a hub on loopback, tiny models with real names."""
+"""`gnoctl init` and `gnoctl models use auto` with real processes, a hub on loopback, tiny models with real names."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def hub(repositories: dict[str, dict[str, bytes]]) -> Iterator[HubImitation]:
 
 @pytest.fixture
 def machine(hub: HubImitation) -> Iterator[Machine]:
-    """A machine with English notes that reaches this hub and no package index."""
+    """A machine with English notes. It can reach this hub, but no package index."""
     with temporary_machine() as machine:
         machine.chooses_models = True
         pip = machine.folder / "pip.conf"
@@ -81,23 +81,23 @@ def test_yes_downloads_what_search_needs(machine: Machine, hub: HubImitation) ->
     listed = {each["uri"]: each for each in machine.json("models", "list")["models"]}
     assert listed[f"hf:{EMBEDDER}"]["installed"]
     assert listed[f"hf:{RERANKER}"]["installed"]
-    # The generator, a gigabyte, is not needed for search; this hub does not have it either.
+    # Search does not need the generator of a gigabyte, and this hub does not have it.
     generator = listed[str(PRESETS["small"]["answer"])]
     assert not generator["installed"]
     machine.ok("embed")
     assert [hit["path"] for hit in machine.json("vsearch", "a ship")["hits"]] == ["ferry.md"]
 
-    # Random weights read no English. Without that measurement, what their authors state counts.
+    # Models with random weights cannot read English. Without a measurement, the statement of their authors counts.
     measured = Path(listed[f"hf:{EMBEDDER}"]["path"]).with_name("readability.json")
     wait_until(measured.exists)
     assert machine.json("models", "use", "auto")["preset"] == "small-multilingual"
     measured.unlink()
-    # Now it is installed: a hub that is gone changes nothing.
+    # The model is installed now, so a missing hub has no effect.
     hub.status = 503
     again = machine.run("models", "use", "auto")
     assert again.stdout.startswith("models: small, "), again
     assert "its models for search are installed" in again.stdout
-    # A preset that the user has chosen stays.
+    # The preset that the user has chosen stays.
     assert "models:" not in machine.ok("collection", "add", str(machine.folder / "config"), "--name", "second")
     assert "models:" not in machine.run("init", str(machine.folder / "data"), "--no-index").stdout
 
@@ -115,7 +115,7 @@ def test_without_a_hub_it_says_so_and_keywords_work(machine: Machine, hub: HubIm
     assert done.returncode == 0
     assert "The download failed: no connection to 127.0.0.1:1" in done.stderr
     assert "Keyword search works now; `gnoctl models pull embed` downloads the rest" in done.stderr
-    # The package index may still have the default preset's model; here it has not either.
+    # Outside the test, the package index may have the model of the default preset. Here it does not.
     assert "mini-multilingual stays in use; small would be better: run `gnoctl models use auto` again" in done.stderr
     assert "preset" not in machine.config.read_text()
     assert machine.paths("harbour") == ["ferry.md"]
@@ -142,7 +142,7 @@ def test_the_languages_of_the_folder_decide(machine: Machine) -> None:
 )
 def test_a_question_at_the_terminal(machine: Machine, hub: HubImitation, reply: str, downloads: bool) -> None:
     machine.ok("init", str(machine.notes), "--preset", "none")
-    assert "embedding" not in machine.ok("status")  # keyword search alone waits for no model
+    assert "embedding" not in machine.ok("status")  # keyword search does not wait for models
     command = [sys.executable, "-m", "gnoctl", "models", "use", "auto"]
     with Terminal(command, machine.environment | {"TERM": "xterm", "COLUMNS": "200"}) as terminal:
         terminal.read_until(lambda shown: "now? [y/N] " in shown)

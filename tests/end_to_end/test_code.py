@@ -1,4 +1,4 @@
-"""Source code through the daemon and `gnoctl`: definitions on hits, `symbol:`, files that are no code after all."""
+"""Source code through the daemon and `gnoctl`: definitions of hits, `symbol:`, and files that only look like code."""
 
 from __future__ import annotations
 

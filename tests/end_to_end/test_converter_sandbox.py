@@ -1,4 +1,4 @@
-"""The sandbox of the converters in a real daemon: doctor says what holds, and nothing of a killed daemon stays."""
+"""The converter sandbox in a real daemon: doctor reports its protections, and a killed daemon leaves nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The daemon as a process: its life, its socket, what it opens and what it survives."""
+"""The daemon as a process: its life, its socket, the files that it opens, and the faults that it survives."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_sync_of_an_unchanged_folder_opens_no_file(machine: Machine) -> None:
         assert (report["unchanged"], report["added"], report["updated"]) == (50, 0, 0)
         assert opened == set()
         (machine.notes / "n1.md").read_text()
-        assert [each.name for each in events.read(timeout=0)] == ["n1.md"], "an opened file is noticed"
+        assert [each.name for each in events.read(timeout=0)] == ["n1.md"], "the check notices an opened file"
 
 
 @pytest.mark.stress
@@ -120,4 +120,4 @@ def test_searches_are_answered_while_a_large_folder_is_indexed(machine: Machine)
         assert machine.paths("zebra") == ["a.md"]
         answered += 1
     assert indexing.returncode == 0
-    assert answered >= 3, "a search that waits for the whole folder is the only one"
+    assert answered >= 3, "only this search waits for the whole folder"

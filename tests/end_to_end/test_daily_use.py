@@ -1,4 +1,4 @@
-"""The main job: point gnoctl at a folder and search it. Bad input is one clear sentence, with the right exit status."""
+"""Daily use: point gnoctl at a folder and search it. Bad input gives one clear sentence and the right exit status."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def machine(emptied: Machine) -> Machine:
-    """Its daemon goes on from test to test."""
+    """A machine whose daemon serves all tests."""
     return emptied
 
 

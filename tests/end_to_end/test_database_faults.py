@@ -1,4 +1,4 @@
-"""The index's own file: damaged, deleted, replaced. Real daemons; what is damaged is done with plain writes."""
+"""Real daemons with an index file that was damaged (with plain writes), deleted or replaced."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOTES = 60
 
 @pytest.fixture
 def filled(machine: Machine) -> Machine:
-    """A machine with an index of several pages, and nothing left to do."""
+    """A machine with a quiescent index of several pages."""
     machine.write(
         **{
             f"n{number}_md": f"# Note {number}\n\nkestrel word{number} " + "it is the filler " * 80
@@ -64,7 +64,7 @@ def says(machine: Machine, event: str) -> bool:
 
 
 def is_made_anew(machine: Machine, times: int = 1) -> bool:
-    """Ask like a client that tries again."""
+    """Send requests like a client that tries again."""
     try:
         status = machine.call("index.status")
         if len(aside(machine)) < times or status["syncing"] or not status["freshness"]["current"]:
@@ -112,14 +112,14 @@ def schema_page(path: Path) -> None:
 
 
 def word_index(path: Path) -> None:
-    """The tables in which FTS5 keeps its words. 10 is the list of its parts, 1 some totals."""
+    """The tables in which FTS5 stores its words. Row 10 lists its parts, row 1 has totals."""
     connection = apsw.Connection(str(path))
     connection.execute("UPDATE documents_fts_data SET block = zeroblob(20) WHERE id > 1 AND id <> 10")
     connection.close()
 
 
 def no_words(path: Path) -> None:
-    """No parts: what SQLite takes for sound."""
+    """Empty the list of parts. SQLite does not notice this damage."""
     connection = apsw.Connection(str(path))
     empty = bytes.fromhex("00000001 ff000001 00 00 00")
     connection.execute("UPDATE documents_fts_data SET block = ? WHERE id = 10", (empty,))
@@ -137,7 +137,7 @@ def test_a_damaged_index_is_quarantined_at_the_start_and_rebuilt(
     damage(filled.database)
     start(filled)
     if not aside(filled):
-        filled.run("doctor")  # looks at all of it, should the start have met none of the damage
+        filled.run("doctor")  # checks the whole index, in case the start has not found the damage
     wait_until(lambda: is_made_anew(filled), 60)
     assert is_whole(filled.database)
     [left] = aside(filled)
@@ -170,7 +170,7 @@ def test_an_index_from_before_the_first_release_is_moved_aside_and_built_again(f
 @pytest.mark.parametrize("damage", [middle, magic])
 def test_damage_while_running_is_detected_by_any_access(filled: Machine, damage: Callable[[Path], None]) -> None:
     pid = filled.pid()
-    filled.ok("cleanup")  # everything is in the file, and not in its -wal
+    filled.ok("cleanup")  # now all data is in the file, not in its -wal
     damage(filled.database)
     filled.run("doctor")
     wait_until(lambda: is_made_anew(filled), 60)
@@ -186,14 +186,14 @@ def test_rows_that_are_missing_from_an_index_are_found_after_an_unclean_end(fill
     connection = apsw.Connection(str(other))
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA writable_schema = ON")
-    # An index that is written while it is thought to be another one.
+    # The daemon writes to the index although the file has been replaced.
     definition = "UPDATE sqlite_schema SET sql = replace(sql, ?, ?) WHERE name = 'documents_by_docid'"
     connection.execute(definition, ("(docid)", "(title)"))
     connection.execute("PRAGMA schema_version = 1000")
     connection.execute("UPDATE documents SET title = 'x' || title WHERE id % 2")
     connection.execute(definition, ("(title)", "(docid)"))
     connection.execute("PRAGMA schema_version = 1001")
-    for suffix in ("", "-wal"):  # as a crash would leave it
+    for suffix in ("", "-wal"):  # as a crash would leave them
         shutil.copy(f"{other}{suffix}", f"{filled.database}{suffix}")
     connection.close()
     start(filled)
@@ -203,7 +203,7 @@ def test_rows_that_are_missing_from_an_index_are_found_after_an_unclean_end(fill
 
 @pytest.mark.stress
 def test_what_was_switched_by_hand_is_kept(filled: Machine) -> None:
-    # The first pages of a file have its tables: there must be many more.
+    # The first pages of the file describe its tables, so there must be many more.
     numbers = random.Random(1)
     filled.write(**{f"more{n}_md": " ".join(f"{numbers.getrandbits(40):x}" for _ in range(300)) for n in range(NOTES)})
     filled.quiet()
@@ -249,7 +249,7 @@ def move_folder(path: Path) -> None:
 
 
 def replace(path: Path) -> None:
-    """By what a gnod made elsewhere: it has nothing of ours in it."""
+    """Replace the index with one that another gnod made, without any of our documents."""
     other = path.with_name("other")
     Database(other).close()
     other.replace(path)

@@ -1,4 +1,4 @@
-"""`gnoctl egress`, and a server that index.yml does not name any more, with real processes."""
+"""`gnoctl egress`, and a server that index.yml no longer names, with real processes."""
 
 from __future__ import annotations
 

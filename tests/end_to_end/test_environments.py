@@ -1,7 +1,7 @@
-"""Environments in which gnod is called: each one meets the daemon of its user, or gets one sentence that says why not.
+"""In every environment, gnoctl finds the daemon of its user, or prints one sentence that says why not.
 
-Real processes, with nothing of the environment of the tests. Each machine has an index with a name of its own, so that
-no test meets the daemon of the person who runs the tests.
+The processes are real, and inherit nothing from the environment of the tests. Each machine has an index with a unique
+name, so that no test finds the daemon of the person who runs the tests.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PATH = "/usr/bin:/bin"
 
 
 class User:
-    """A user with an empty home folder. `index`: of this user alone."""
+    """A user with an empty home folder. `index`: a name that only this user has."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -50,7 +50,7 @@ class User:
     def run(
         self, environment: Mapping[str, str], *words: str, below: tuple[str, ...] = (), umask: int = 0o022
     ) -> subprocess.CompletedProcess[str]:
-        """Run gnoctl with this environment and no other variable, `below` another program."""
+        """Run gnoctl with only these environment variables, `below` another program."""
         return subprocess.run(
             [*below, *self.gnoctl, *words],
             env=environment,
@@ -64,10 +64,10 @@ class User:
         )
 
     def pid(self, environment: Mapping[str, str]) -> int:
-        """Return which daemon answers in this environment. Starts none."""
-        told = self.run(environment, "daemon", "status", "--json")
-        assert told.returncode == 0, told.stderr
-        return int(json.loads(told.stdout)["pid"])
+        """Return the process id of the daemon that answers in this environment, without starting one."""
+        result = self.run(environment, "daemon", "status", "--json")
+        assert result.returncode == 0, result.stderr
+        return int(json.loads(result.stdout)["pid"])
 
     def socket(self, environment: Mapping[str, str]) -> Path:
         return Path(self.run(environment, "socket").stdout.strip())
@@ -76,9 +76,9 @@ class User:
         return {"HOME": str(self.home), "PATH": _PATH, "SHELL": "/bin/sh", "LOGNAME": getpass.getuser()}
 
     def ssh(self) -> dict[str, str]:
-        """`ssh host command`: the variables of a session without its runtime folder."""
-        told = {"SSH_CLIENT": "127.0.0.1 50000 22", "SSH_CONNECTION": "127.0.0.1 50000 127.0.0.1 22"}
-        return self.cron() | told | {"USER": getpass.getuser(), "LANG": "C.UTF-8"}
+        """Return the variables of `ssh host command`: those of a session, without its runtime folder."""
+        variables = {"SSH_CLIENT": "127.0.0.1 50000 22", "SSH_CONNECTION": "127.0.0.1 50000 127.0.0.1 22"}
+        return self.cron() | variables | {"USER": getpass.getuser(), "LANG": "C.UTF-8"}
 
     def desktop(self) -> dict[str, str]:
         runtime = self.folder / "runtime"
@@ -86,7 +86,7 @@ class User:
         return self.ssh() | {"XDG_RUNTIME_DIR": str(runtime), "DISPLAY": ":0"}
 
     def workaround(self) -> dict[str, str]:
-        """A folder in which every user can write, as where XDG_RUNTIME_DIR was missing."""
+        """Return a folder that every user can write to. Users choose one if XDG_RUNTIME_DIR is missing."""
         return self.cron() | {"XDG_RUNTIME_DIR": "/tmp"}
 
     def end(self) -> None:
@@ -105,7 +105,7 @@ def user() -> Iterator[User]:
 
 
 def is_told(done: subprocess.CompletedProcess[str], *parts: str) -> None:
-    """Check that the user got one sentence with these parts, as the last line."""
+    """Check that the last line for the user is one sentence with these parts."""
     assert done.returncode in (1, 2), (done.stdout, done.stderr)
     assert "Traceback" not in done.stderr
     last = done.stderr.splitlines()[-1]
@@ -130,8 +130,8 @@ def test_all_environments_of_a_user_meet_the_daemon_that_cron_has_started(user: 
 
 @pytest.mark.stress
 def test_a_runtime_folder_that_all_can_write_is_reported(user: User) -> None:
-    told = user.run(user.workaround(), "doctor")
-    assert "! runtime folder: /tmp can be written by others" in told.stdout
+    result = user.run(user.workaround(), "doctor")
+    assert "! runtime folder: /tmp can be written by others" in result.stdout
     assert not user.socket(user.workaround()).is_relative_to("/tmp/gno")
 
 
@@ -147,7 +147,7 @@ def below(*options: str) -> tuple[str, ...]:
     return ("unshare", *options)
 
 
-# A user id without an entry in /etc/passwd, and without the rights of root.
+# A user id without an entry in /etc/passwd, and without root privileges.
 _NOBODY = ("--user", "--map-user=12345")
 
 
@@ -169,12 +169,12 @@ def test_a_home_that_is_read_only(user: User) -> None:
     user.home.chmod(0o555)
     done = user.run(user.cron(), "search", "zebra", below=below(*_NOBODY))
     is_told(done, "gnod cannot write to", str(user.home), "set GNO_DATA_DIR to another folder")
-    data = {"GNO_DATA_DIR": str(user.folder / "data")}  # the cache cannot be written either
+    data = {"GNO_DATA_DIR": str(user.folder / "data")}  # the cache is not writable either
     done = user.run(user.cron() | data, "search", "zebra", below=below(*_NOBODY))
     is_told(done, "cannot create the socket", str(user.home))
 
 
-# Nothing that a command writes into the folder is there afterwards.
+# Everything that a command writes into the folder disappears afterwards.
 _OVERLAY = """
 overlay() {
     mkdir -p "$1/$2/upper" "$1/$2/work"
@@ -185,7 +185,7 @@ mount -t tmpfs tmpfs "$SCRATCH"
 
 
 def in_overlay(user: User, script: str, *options: str) -> str:
-    """Run a script of the shell in a mount namespace; return what it printed."""
+    """Run a shell script in a mount namespace, and return its output."""
     program = below("--mount", *options)
     scratch = user.folder / "scratch"
     scratch.mkdir()
@@ -193,7 +193,7 @@ def in_overlay(user: User, script: str, *options: str) -> str:
     command = [*program, "sh", "-e", "-c", _OVERLAY + script]
     done = subprocess.run(command, env=variables, capture_output=True, text=True, timeout=150, check=False)
     if "mount:" in done.stderr:
-        pytest.skip(f"no overlay of the file system here: {done.stderr}")
+        pytest.skip(f"no overlay file systems here: {done.stderr}")
     assert done.returncode == 0, (done.stdout, done.stderr)
     return done.stdout
 
@@ -207,15 +207,15 @@ def test_an_environment_without_any_variable(user: User) -> None:
         env -i $GNOCTL socket
         HOME={home} $GNOCTL daemon stop
     """
-    told = in_overlay(user, script, *(() if os.getuid() == 0 else ("--map-root-user",)))
-    assert f"/{user.index}.sock\n" in told
-    assert "stopped gnod (pid " in told
+    output = in_overlay(user, script, *(() if os.getuid() == 0 else ("--map-root-user",)))
+    assert f"/{user.index}.sock\n" in output
+    assert "stopped gnod (pid " in output
 
 
 @pytest.mark.stress
 @needs_root
 def test_another_user_of_the_machine(user: User) -> None:
-    """`su - user -c`. The user exists only in this namespace."""
+    """Run `su - user -c`. The user exists only in this namespace."""
     user.folder.chmod(0o755)
     script = f"""
         overlay "$SCRATCH" etc /etc
@@ -224,6 +224,6 @@ def test_another_user_of_the_machine(user: User) -> None:
         useradd --create-home --base-dir "$SCRATCH" {user.index}
         su - {user.index} -c "$GNOCTL search zebra; $GNOCTL socket; $GNOCTL daemon stop"
     """
-    told = in_overlay(user, script)
-    assert f"scratch/{user.index}/.cache/gno/{user.index}.sock\n" in told
-    assert "stopped gnod (pid " in told
+    output = in_overlay(user, script)
+    assert f"scratch/{user.index}/.cache/gno/{user.index}.sock\n" in output
+    assert "stopped gnod (pid " in output

@@ -1,4 +1,4 @@
-"""Questions, packets of evidence, claims and citations: a real daemon and an embedding model, over real documents."""
+"""Questions, packets of evidence, claims and citations, with a real daemon, an embedding model and real documents."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RETROSPECTIVE = "meetings/2026-10-12-retrospective.md"
 
 
 def ask_unhurried(machine: Machine, question: str) -> dict[str, Any]:
-    """Ask until the models answer in their time: on a busy machine, quotes are chosen by their words alone."""
+    """Ask until the models answer in time: on a busy machine, quotes are chosen only by their words."""
     for _ in range(30):
         answer: dict[str, Any] = machine.json("ask", question, "--explain")
         if not any("time budget" in str(stage.get("why")) for stage in answer["explain"]["stages"]):

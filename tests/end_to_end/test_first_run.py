@@ -1,4 +1,4 @@
-"""The first run in a terminal, and what the daemon says of a folder before it is added."""
+"""The first run in a terminal, and the daemon's preview of a folder before it is added."""
 
 from __future__ import annotations
 

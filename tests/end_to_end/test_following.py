@@ -1,4 +1,4 @@
-"""`gnoctl follow` against a real daemon. test_python_client_daemon.py follows in other ways, and through kills."""
+"""`gnoctl follow` with a real daemon. test_python_client_daemon.py follows in other ways, and through kills."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def test_gnoctl_follow(machine: Machine) -> None:
     machine.write(b_md="# Beta\n")
     machine.ok("index")
     with following(machine, "--since", clock, "--json") as process:
-        begun, changed = (json.loads(process.stdout.readline()) for _ in range(2))
-        assert begun["clock"] == int(clock)
-        told = {each["path"] for each in changed["indexed"]}
-        assert "b.md" in told
-        assert told <= {"a.md", "b.md"}, "what Ctrl-C came upon may be told again, and is never left out"
+        state, changed = (json.loads(process.stdout.readline()) for _ in range(2))
+        assert state["clock"] == int(clock)
+        reported = {each["path"] for each in changed["indexed"]}
+        assert "b.md" in reported
+        assert reported <= {"a.md", "b.md"}, "a change that Ctrl-C interrupts may be repeated, but is never lost"
 
 
 @contextmanager
 def following(machine: Machine, *arguments: str) -> Iterator[Any]:
-    """Run `gnoctl follow`, and end it at the end."""
+    """Run `gnoctl follow` during the block."""
     with subprocess.Popen(
         [sys.executable, "-m", "gnoctl", "follow", *arguments],
         env=machine.environment,

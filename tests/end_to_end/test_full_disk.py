@@ -1,5 +1,5 @@
-"""A disk that is full, or can only be read: a small file system of its own for the index. Nothing is lost, searches go
-on, status says it, and indexing goes on by itself."""
+"""An index on a small file system that is full or read-only. Nothing is lost, searches continue, status reports the
+problem, and indexing resumes without help."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 class Disk:
-    """The file system that holds the index, seen from inside its namespace."""
+    """The file system with the index, seen from inside its namespace."""
 
     def __init__(self, machine: Machine, inside: Namespace) -> None:
         self.machine = machine
@@ -88,7 +88,7 @@ def test_changes_during_a_full_disk_are_indexed_later(disk: Disk) -> None:
 
 @pytest.mark.stress
 def test_a_disk_that_fills_in_the_middle_of_a_sync_loses_nothing(disk: Disk) -> None:
-    """Too much for the disk, which is empty enough to begin with."""
+    """The files are too much for the disk, which has enough space at the start."""
     machine = disk.machine
     begin(disk)
     disk.run(f"dd if=/dev/zero of={disk.path}/ballast bs=1M count=11 2>/dev/null || true")
@@ -135,7 +135,7 @@ def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, m
     machine.quiet()
     machine.ok("cleanup")
     disk.fill()
-    disk.run(f"truncate -s -250K {disk.path}/ballast")  # for some of the vectors
+    disk.run(f"truncate -s -250K {disk.path}/ballast")  # space for some of the vectors
     machine.ok("resume")
     wait_until(lambda: "no space left" in said(machine) or "less than 1 %" in reason(machine), 60)
     assert machine.call("index.status")["embedding"]["pending"] > 0
@@ -151,7 +151,7 @@ def test_a_disk_that_fills_while_chunks_are_embedded_loses_nothing(disk: Disk, m
 @pytest.mark.stress
 def test_a_start_without_room_says_what_is_wrong(disk: Disk) -> None:
     disk.fill()
-    for _ in range(2):  # what the first has left does not hinder the second
+    for _ in range(2):  # the remains of the first attempt do not prevent the second
         said = disk.run(f"{sys.executable} -m gnod 2>&1; true")
         assert "no space left" in said
         assert "Traceback" not in said
@@ -196,6 +196,6 @@ def reason(machine: Machine) -> str:
 
 
 def assert_whole(disk: Disk) -> None:
-    """Ask doctor, since the file is in another namespace. Once: what it finds damaged is made anew by its asking."""
+    """Check with doctor, because the file is in another namespace. Call it once, because it repairs damage."""
     checks = {check["name"]: check for check in disk.machine.call("doctor.run")["checks"]}
     assert checks["database"]["status"] == "ok", checks["database"]

@@ -1,5 +1,5 @@
-"""The worst files there are, in a watched folder beside healthy notes: a real daemon outlives them, names what is wrong
-with each, finds what can be found, and reads nothing else."""
+"""Hostile files in a watched folder beside healthy notes. A real daemon survives them, names the problem of each, finds
+their readable parts, and reads nothing else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.systems import needs_any_name
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpora" / "hostile"
 CANARY = "tweettweet"
-# Markers in what is no document: cut, encrypted, of no format that is read, or beyond the limits.
+# Markers in files that are not documents: truncated, encrypted, of an unknown format, or beyond the limits.
 UNREAD = {
     48: "4,096 NULs around it: binary",
     81: "plain text under the name of a PDF",
@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def quiet(machine: Machine) -> Any:
-    """Wait until all is taken in, searching healthy notes all the time; return the status."""
+    """Wait until everything is indexed, and search healthy notes meanwhile. Return the status."""
     status: Any = None
 
     def settled() -> bool:
@@ -52,7 +52,7 @@ def found(machine: Machine, query: str) -> set[str]:
 
 
 def why(machine: Machine, path: str) -> str:
-    """Return what is said of one path of the collection, as a person asks for it."""
+    """Return the explanation of `gnoctl why` for one path of the collection."""
     return machine.run("why", str(machine.notes / path)).stdout
 
 
@@ -103,7 +103,7 @@ def test_odd_names_and_empty_files(machine: Machine) -> None:
 
 @pytest.mark.stress
 def test_pdf_files_that_exhaust_a_reader(machine: Machine) -> None:
-    """Each ends as text or at a limit, while searches are answered."""
+    """Each file ends as text or at a limit, and searches are answered meanwhile."""
     start(machine)
     with machine.config.open("a") as config:
         config.write("ingest: {timeout_s: 10, memory_mb: 1000}\n")
@@ -121,14 +121,14 @@ def test_pdf_files_that_exhaust_a_reader(machine: Machine) -> None:
 
 
 @pytest.mark.stress
-@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"{CORPUS} is not here")
+@pytest.mark.skipif(not CORPUS.is_dir(), reason=f"{CORPUS} does not exist")
 def test_the_hostile_corpus(machine: Machine) -> None:
     start(machine)
     maker = [sys.executable, str(CORPUS / "make_hostile.py"), str(machine.notes / "made")]
     subprocess.run(maker, check=True, stdout=subprocess.DEVNULL)
     machine.call("collection.add", path=str(CORPUS / "real"), name="real")
     status = quiet(machine)
-    # Root reads what it has no permission for.
+    # Root can read files without permission.
     unread = set(UNREAD) | (set() if os.geteuid() == 0 else {92, 93})
     assert {number for number in range(41, 96) if not found(machine, f"zqx{number}")} == unread
     for error in status["errors"]:

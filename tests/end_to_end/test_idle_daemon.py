@@ -1,4 +1,4 @@
-"""A daemon that has nothing to do lets the machine sleep, and so do its children."""
+"""An idle daemon and its children let the machine sleep."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 _LOOK_S = 8.0
-_LOOKS = 3  # to end what was idle for 10 or 30 seconds wakes the daemon up, once each
+_LOOKS = 3  # ending workers that were idle for 10 or 30 seconds wakes the daemon up once each
 
 
 @pytest.mark.stress
@@ -37,7 +37,7 @@ def test_it_wakes_up_less_than_once_a_second(machine: Machine, minilm_onnx: Path
 
 
 def woken(daemon: psutil.Process) -> int:
-    """Return how often the processes that live on woke up within the next seconds."""
+    """Return how often the surviving processes woke up within the next seconds."""
     before = awakenings(daemon)
     time.sleep(_LOOK_S)
     after = awakenings(daemon)
@@ -45,7 +45,7 @@ def woken(daemon: psutil.Process) -> int:
 
 
 def awakenings(daemon: psutil.Process) -> dict[int, int]:
-    """Return how often each process went to sleep, all threads together."""
+    """Return how often each process went to sleep, summed over its threads."""
     return {each.pid: sum(map(slept, tasks(each.pid))) for each in [daemon, *daemon.children(recursive=True)]}
 
 

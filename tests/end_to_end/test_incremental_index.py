@@ -1,7 +1,8 @@
-"""Whatever happened to the files, the index that followed it equals one made from scratch.
+"""After any changes of the files, the index that followed them equals one made from scratch.
 
-A hypothesis state machine changes real files below two watched folders; when it is quiet, another daemon indexes the
-same folders into an empty database, and the two are compared in full. `GNOD_INCREMENTAL_EXAMPLES=500` looks longer.
+A hypothesis state machine changes real files below two watched folders. When the daemon is quiescent, another daemon
+indexes the same folders into an empty database, and both indexes are compared in full.
+`GNOD_INCREMENTAL_EXAMPLES=500` runs longer.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(100 + 30 * EXAMPLES)]
 
 PROFILE = settings(
     stateful_step_count=24,
-    phases=[Phase.explicit, Phase.generate],  # to shrink takes an hour, and hides that it is a matter of time
+    phases=[Phase.explicit, Phase.generate],  # shrinking takes an hour, and hides that the failure depends on time
     suppress_health_check=list(HealthCheck),
     print_blob=True,
 )
@@ -63,7 +64,7 @@ ignored = st.lists(st.sampled_from(["draft*", "d/", "*.txt", "!draft-1.md", "e",
 
 
 class Files(RuleBasedStateMachine):
-    """Each rule does to the disk what it can; what cannot be done there is left."""
+    """Each rule changes the disk, and skips changes that are not possible there."""
 
     machine: ClassVar[Machine]
     compared: ClassVar[int] = 0
@@ -125,7 +126,7 @@ class Files(RuleBasedStateMachine):
 
     @rule(path=trees, text=texts)
     def copy_tree(self, path: str, text: bytes) -> None:
-        """Make a tree at once, in the place of what is there or not."""
+        """Create a whole tree at once. It replaces an existing one."""
         with contextlib.suppress(OSError):
             for name in ("a.md", "n/b.md", "n/m/c.md", "n/m/.gitignore"):
                 (self.at(path) / name).parent.mkdir(parents=True, exist_ok=True)
@@ -177,8 +178,8 @@ class Files(RuleBasedStateMachine):
 
 
 def quiet(machine: Machine, still_s: float = 0.5, timeout_s: float = 30) -> None:
-    """Wait until nothing has changed for a while. Asks no `index.status`: that looks at the disk, and finds what the
-    watcher has missed."""
+    """Wait until nothing has changed for a while. Does not call `index.status`: that checks the disk, and finds changes
+    that the watcher has missed."""
     deadline = time.monotonic() + timeout_s
     before, since = None, time.monotonic()
     while time.monotonic() < since + still_s:
@@ -205,10 +206,10 @@ def run(machine: Machine, examples: int, model: Path | None = None) -> None:
     Files.compared = Files.documents = 0
     run_state_machine_as_test(Files, settings=settings(PROFILE, max_examples=examples, derandomize=examples < EXAMPLES))
     assert Files.compared >= examples
-    assert Files.documents >= examples, "there was little to compare"
+    assert Files.documents >= examples, "there were too few documents to compare"
 
 
-# The short run checks the same example each time.
+# The short run always checks the same examples.
 @pytest.mark.parametrize("examples", [1, pytest.param(EXAMPLES, marks=pytest.mark.stress)])
 def test_incremental_equals_from_scratch(machine: Machine, examples: int) -> None:
     run(machine, examples)

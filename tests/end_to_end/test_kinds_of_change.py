@@ -1,6 +1,6 @@
-"""A running daemon notices every kind of change of a file; also during a sync, after it was stopped, and with `fresh`.
+"""A running daemon notices every kind of change of a file, even during a sync, after it was stopped, and with `fresh`.
 
-One daemon, and a collection for each of these, in which every kind of change happens at once.
+There is one daemon with a collection for each of these situations. All kinds of change happen there at once.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def watched() -> Iterator[Machine]:
         assert all(differences(machine, when) == [] for when in WHEN)
         yield machine
         machine.end()
-        # Status compares with the disk, and would have repaired what the watch had missed.
+        # Status compares with the disk, and would have repaired the changes that the watcher missed.
         logs = (machine.folder / "data" / "logs").glob("*.log")
         assert not any("watch.missed" in log.read_text() for log in logs)
 
@@ -48,7 +48,7 @@ def change_everything(machine: Machine, when: str) -> None:
 
 
 def differences(machine: Machine, collection: str) -> list[str]:
-    """Return the files whose text in the index is not that on disk."""
+    """Return the files whose text in the index differs from the disk."""
     disk, index = on_disk(machine.folder / collection), in_index(machine.database, collection)
     return sorted(path for path in disk.keys() | index.keys() if disk.get(path) != index.get(path))
 
@@ -88,7 +88,7 @@ def test_during_a_sync(watched: Machine) -> None:
 
 
 def test_a_page_of_a_file_that_a_program_has_mapped(watched: Machine) -> None:
-    """The kernel notes only the first write to a page until it has saved it."""
+    """The kernel records only the first write to a page until it has saved the page."""
     path = watched.folder / "running" / "in_place" / "b.md"
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as mapped:
         mapped[:] = text(path, "first ")
@@ -109,7 +109,7 @@ def test_while_the_daemon_was_stopped(watched: Machine) -> None:
 
 
 def test_a_link_that_was_made_later(watched: Machine) -> None:
-    """A write under its other name makes no event in the collection; `fresh` compares."""
+    """A write through the other name of a file makes no event in the collection, but `fresh` compares the files."""
     path, other = watched.folder / "fresh" / "in_place" / "d/a.md", watched.folder / "outside" / "later.md"
     other.hardlink_to(path)
     rewrite(other)

@@ -1,4 +1,4 @@
-"""Links through the daemon and `gnoctl`: they follow files that come, go and are renamed."""
+"""Links through the daemon and `gnoctl` follow files that are added, deleted and renamed."""
 
 from __future__ import annotations
 

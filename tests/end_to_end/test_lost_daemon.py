@@ -1,4 +1,4 @@
-"""A daemon whose socket is lost, which does not answer, or which has no place for another connection."""
+"""A daemon that has lost its socket, does not answer, or accepts no further connection."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def served(machine: Machine) -> Machine:
-    """A machine with a daemon, whose socket is in a folder of its own."""
+    """A machine with a daemon whose socket is in a separate folder."""
     machine.socket = machine.folder / "run" / "s.sock"
     machine.environment["GNO_SOCKET"] = str(machine.socket)
     machine.ok("daemon", "start")
@@ -32,7 +32,7 @@ def served(machine: Machine) -> Machine:
 
 @pytest.fixture
 def searched(served: Machine) -> Machine:
-    """The same with one document, and a worker that has converted it."""
+    """The same machine with one document, and the worker that has converted it."""
     served.write(a_md="# Zebra\n")
     served.ok("init", str(served.notes))
     return served
@@ -94,8 +94,8 @@ def test_where_the_socket_cannot_be_made_again_the_lock_file_leads_to_another(se
 def test_a_client_that_computes_another_path_finds_the_daemon_that_runs(served: Machine) -> None:
     pid = served.pid()
     usual, other = str(served.socket), str(served.folder / "other.sock")
-    told = served.run("daemon", "status", "--json", GNO_SOCKET=other)
-    assert json.loads(told.stdout)["pid"] == pid
+    result = served.run("daemon", "status", "--json", GNO_SOCKET=other)
+    assert json.loads(result.stdout)["pid"] == pid
     assert served.run("search", "zebra", GNO_SOCKET=other).returncode == 1
     assert f"gnod is already running (pid {pid})" in served.run("daemon", "start", GNO_SOCKET=other).stdout
     assert served.run("socket", GNO_SOCKET=other).stdout.strip() == usual
@@ -105,7 +105,7 @@ def test_a_client_that_computes_another_path_finds_the_daemon_that_runs(served: 
 
 @pytest.fixture
 def stopped(searched: Machine) -> Iterator[tuple[Machine, int]]:
-    """A machine whose daemon has workers and does not run on, as with a disk that blocks it; and its process id."""
+    """A machine with a stopped daemon that has workers, as if a disk blocked it; and the process id of the daemon."""
     pid = searched.pid()
     assert searched.call("daemon.status")["workers"]
     searched.hang_up()
@@ -166,7 +166,7 @@ time.sleep(600)
 
 @contextlib.contextmanager
 def holding(machine: Machine, pid: int = 0, socket: str = "/nowhere") -> Iterator[subprocess.Popen[bytes]]:
-    """A process that holds the lock, ignores SIGTERM, and writes `pid` (0: its own) into the lock file."""
+    """Run a process that holds the lock, ignores SIGTERM, and writes `pid` (0: its own) into the lock file."""
     lock_file = machine.folder / "data" / "index-default.lock"
     lock_file.parent.mkdir(exist_ok=True)
     command = [sys.executable, "-c", _HOLDS, str(lock_file), str(pid), socket]
@@ -195,7 +195,7 @@ def test_a_process_that_only_has_the_pid_is_left_alone(machine: Machine) -> None
         assert holder.poll() is None
 
 
-def test_nobody_starts_a_second_daemon_where_the_first_listens_nowhere(machine: Machine) -> None:
+def test_no_second_daemon_starts_while_the_first_does_not_listen(machine: Machine) -> None:
     with holding(machine) as holder:
         began = time.monotonic()
         done = machine.run("search", "zebra")
@@ -203,25 +203,25 @@ def test_nobody_starts_a_second_daemon_where_the_first_listens_nowhere(machine: 
         assert (done.returncode, done.stdout) == (2, "")
         assert f"gnod (pid {holder.pid}) runs, but nothing listens at /nowhere" in done.stderr
         assert "started gnod" not in done.stderr
-        assert took_s < 13, "it gives up before a start would"
+        assert took_s < 13, "it gives up earlier than a start"
 
 
 def test_a_daemon_that_still_starts_is_not_called_lost(machine: Machine) -> None:
     with holding(machine, socket="") as holder:
-        told = machine.run("daemon", "status")
-        assert told.returncode == 2
-        assert f"gnod (pid {holder.pid}) is starting and does not answer yet" in told.stderr
+        result = machine.run("daemon", "status")
+        assert result.returncode == 2
+        assert f"gnod (pid {holder.pid}) is starting and does not answer yet" in result.stderr
 
 
 @pytest.mark.stress
-def test_a_leak_of_connections_keeps_nobody_from_stopping_the_daemon(served: Machine) -> None:
+def test_a_leak_of_connections_does_not_prevent_a_stop(served: Machine) -> None:
     pid = served.pid()
     with contextlib.ExitStack() as stack:
         for _ in range(300):
             stack.enter_context(served.connect())
 
         def is_full() -> bool:
-            """Take the place of a client that has just ended, too."""
+            """Open connections until the daemon is full. Also replace a client that has just ended."""
             stack.enter_context(served.connect())
             return "256 connections are open" in served.run("search", "zebra").stderr
 
@@ -231,17 +231,17 @@ def test_a_leak_of_connections_keeps_nobody_from_stopping_the_daemon(served: Mac
         assert not alive(pid)
 
 
-def test_why_a_start_failed_is_told_until_one_succeeds(served: Machine) -> None:
+def test_the_reason_for_a_failed_start_is_shown_until_one_succeeds(served: Machine) -> None:
     served.ok("daemon", "stop")
     served.config.parent.mkdir(exist_ok=True)
     served.config.write_text("daemon: [\n")
     failed = served.run("daemon", "start")
     assert failed.returncode == 2
     for words in (("daemon", "status"), ("status", "--no-start")):
-        told = served.run(*words)
-        assert told.returncode == 3
-        assert "its last start failed" in told.stderr
-        assert "index.yml" in told.stderr
+        result = served.run(*words)
+        assert result.returncode == 3
+        assert "its last start failed" in result.stderr
+        assert "index.yml" in result.stderr
     served.config.unlink()
     served.ok("daemon", "start")
     served.ok("daemon", "stop")

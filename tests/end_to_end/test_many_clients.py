@@ -1,4 +1,4 @@
-"""Many clients that search at once: every answer is the one that a single client gets, whoever reads it."""
+"""Many clients search at once, and every answer equals that for a single client, whichever process reads it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _word(number: int) -> str:
 
 
 def _query(number: int) -> str:
-    """Return a query; some have a slip or a wildcard, for which a reader does not have the words."""
+    """Return a query. Some have a typing error or a wildcard, for which a reader does not have the words."""
     first = ("common", "common", "comon", "comm*")[number % 4]
     return f"{first} {_word(number)}"
 
@@ -62,7 +62,7 @@ def _request(number: int) -> bytes:
 
 
 def _all_at_once(machine: Machine, *, kill: int | None = None) -> Answers:
-    """Send all queries over several connections before any answer is read, and return what is shown by query."""
+    """Send all queries over several connections, then read the answers. Return the shown results by query."""
     shown: Answers = {}
     with ExitStack() as stack:
         clients = [stack.enter_context(machine.connect()) for _ in range(CLIENTS)]
@@ -79,8 +79,8 @@ def _all_at_once(machine: Machine, *, kill: int | None = None) -> Answers:
 
 
 def _reader(machine: Machine, expected: Answers, *, other_than: int | None = None) -> int:
-    """Search until there is a reader, and return its process. One that is killed while it starts would not be replaced
-    within a minute."""
+    """Search until a reader has started, and return its process id. A reader that is killed during its start is not
+    replaced within a minute."""
     for _ in range(200):
         found = [pid for pid in machine.processes(_READER) if pid != other_than and _is_confined(pid)]
         if found:
@@ -90,7 +90,7 @@ def _reader(machine: Machine, expected: Answers, *, other_than: int | None = Non
 
 
 def _is_confined(pid: int) -> bool:
-    """Tell whether a process has done the last step of its start."""
+    """Return whether a process has completed the last step of its start."""
     return "\nSeccomp:\t2\n" in Path(f"/proc/{pid}/status").read_text()
 
 
@@ -101,7 +101,7 @@ def test_a_reader_gives_the_same_answers_and_may_be_killed(machine: Machine) -> 
         _query(number): _shown(machine.answer("search.lexical", query=_query(number), limit=5))
         for number in range(WORDS)
     }
-    assert not machine.processes(_READER), "a single client needs none"
+    assert not machine.processes(_READER), "a single client needs no reader"
     corrections = [{"written": "comon", "searched": "common"}]
     assert [corrections in shown for shown in expected.values()] == [number % 4 == 2 for number in range(WORDS)]
     reader = _reader(machine, expected)

@@ -1,4 +1,4 @@
-"""More files that fail than anybody reads: the counts are exact, the list is not endless."""
+"""If very many files fail, the counts are exact and the list is limited."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gnoctl mcp --http` as agents use it: the official client over HTTP, several at once, and who is refused."""
+"""`gnoctl mcp --http` as agents use it: the official client over HTTP, several at once, and refused requests."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ async def test_several_agents_share_one_bridge(busy: Machine, bridge: Bridge) ->
 
     await asyncio.gather(*(converse(mode) for mode in ("auto", "legacy") for _ in range(5)))
 
-    # A session that begins later is told what there is then.
+    # A later session gets the instructions of that time.
     busy.write(later_md="# Later\n\nWritten after the first session.")
     busy.ok("index")
     await asyncio.sleep(2.1)  # instructions are kept for two seconds
@@ -98,7 +98,7 @@ async def test_who_does_not_show_the_token_or_comes_from_a_page_is_refused(busy:
     assert await status(ACCEPT) == 401
     for wrong in ("", "Bearer", "Bearer x", bridge.authorization.lower(), bridge.authorization + "x"):
         assert await status({**ACCEPT, "authorization": wrong}) == 401
-    assert await status({**right, "host": "attacker.example"}) == 421, "another name that leads to this machine"
+    assert await status({**right, "host": "attacker.example"}) == 421, "another name that resolves to this machine"
     assert await status({**right, "origin": "https://attacker.example"}) == 403
     assert await status({**right, "content-type": "text/plain"}) == 400
     token = busy.database.with_name("mcp-default.token")
@@ -106,7 +106,7 @@ async def test_who_does_not_show_the_token_or_comes_from_a_page_is_refused(busy:
     assert token.read_text() == bridge.authorization.removeprefix("Bearer ")
 
 
-async def test_bodies_that_are_no_messages(bridge: Bridge) -> None:
+async def test_bodies_that_are_not_messages(bridge: Bridge) -> None:
     headers = {**ACCEPT, "authorization": bridge.authorization, "content-type": "application/json"}
     async with httpx2.AsyncClient() as client:
         for body in (b"", b"{", b"[" * 5000, b"\xff", b"null", b'{"jsonrpc":"2.0"}'):
@@ -114,7 +114,7 @@ async def test_bodies_that_are_no_messages(bridge: Bridge) -> None:
         large = await client.post(bridge.url, content=b" " * (5 << 20), headers=headers)
         assert large.status_code == 413
     async with agent(bridge, "auto") as agent_:
-        assert (await agent_.list_tools()).tools, "it goes on"
+        assert (await agent_.list_tools()).tools, "the bridge keeps serving"
 
 
 @pytest.mark.stress
@@ -128,7 +128,7 @@ def test_a_port_that_is_taken(busy: Machine, bridge: Bridge) -> None:
 
 @pytest.mark.stress
 def test_the_token_stays_and_ctrl_c_ends_it_with_agents_connected(busy: Machine, bridge: Bridge) -> None:
-    """Last: it ends the bridge of the other tests."""
+    """This test is the last, because it ends the bridge of the other tests."""
     with httpx2.Client() as client:
         headers = {**ACCEPT, "authorization": bridge.authorization}
         session = client.post(bridge.url, json=INITIALIZE, headers=headers).headers["mcp-session-id"]

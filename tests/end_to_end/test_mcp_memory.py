@@ -46,7 +46,7 @@ async def test_from_storing_to_forgetting(keeper: Machine) -> None:
         assert said(done).startswith(f"{name} already existed")
         assert said(await client.call_tool("forget", {"ids": name})) == "deleted 1 memory"
         assert said(await client.call_tool("recall", {"query": "tides"})).startswith("no memories match")
-    assert keeper.call("memory.list")["total"] == 2  # what the agent stored stays when it goes
+    assert keeper.call("memory.list")["total"] == 2  # the memories of the agent stay when it disconnects
 
 
 async def test_long_memories_come_a_few_at_a_time(keeper: Machine) -> None:

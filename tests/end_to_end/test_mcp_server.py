@@ -36,7 +36,7 @@ HELLO = {
     },
 }
 SEARCH = {"name": "search", "arguments": {"query": "x"}}
-# Prints in every way there is, before the bridge is imported, while it serves, and at the end.
+# Prints in every possible way, before the import of the bridge, while it serves, and at the end.
 NOISY = """
 import os, sys, threading, time, atexit
 def shout():
@@ -90,7 +90,7 @@ def start_bridge(machine: Machine, command: list[str] = BRIDGE) -> subprocess.Po
 
 
 def exchange(bridge: subprocess.Popen[bytes], *messages: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-    """Send the messages, hang up, and return what came on standard output (each line must be a message) and error."""
+    """Send the messages, disconnect, and return standard output (each line must be a message) and standard error."""
     assert bridge.stdin
     assert bridge.stdout
     for message in messages:
@@ -112,7 +112,7 @@ async def test_the_older_version_of_the_protocol(busy: Machine) -> None:
 
 
 async def test_one_conversation(busy: Machine) -> None:
-    """All that an agent asks for. One bridge for it: its start takes a second of processor time."""
+    """Check all requests of an agent with one bridge, because its start takes a second of processor time."""
     busy.ok("context", "add", "notes:", "Notes on running things.")
     async with agent(busy) as client:
         assert client.server_info
@@ -132,7 +132,7 @@ async def tools_say_what_they_take(client: Client) -> None:
     assert list(tools) == ["search", "evidence", "read", "links", "recall", "remember"]
     check_described(tools)
     assert next(iter(tools["search"].input_schema["properties"])) == "query"
-    # All of them together stand in every conversation of the agent; four characters are a token.
+    # Every conversation of the agent contains all of them; four characters are a token.
     seen = [[tool.name, tool.description, tool.input_schema] for tool in tools.values()]
     assert len(json.dumps(seen)) < 1_600 * 4
 
@@ -147,7 +147,7 @@ def check_described(tools: dict[str, types.Tool]) -> None:
         assert tool.input_schema["type"] == "object"
         assert tool.input_schema["additionalProperties"] is False
         assert tool.output_schema is None
-        # Some clients reject these.
+        # Some clients reject these keywords.
         assert not re.search(r'"(\$ref|\$defs|anyOf|oneOf|allOf)"|"type": \[', json.dumps(tool.input_schema))
 
 
@@ -156,7 +156,7 @@ async def search_says_where_and_read_has_the_text(client: Client) -> None:
     assert found.startswith("1 of 1 document\n\n1. gno://notes/deploy.md:")
     assert "title: Deployment" in found
     assert "v1.2.3" in found
-    assert "note:" not in found  # the broken file is left to `status`
+    assert "note:" not in found  # only `status` reports the broken file
     whole = said(await client.call_tool("read", {"refs": "gno://notes/deploy.md"}))
     assert "run node.js v1.2.3." in whole
     assert "continues" not in whole
@@ -327,10 +327,10 @@ async def test_the_tools_that_use_models(machine: Machine, minilm_onnx: Path, sm
     )
     machine.ok("index")
     machine.ok("embed")
-    told: list[tuple[float, str]] = []
+    reported: list[tuple[float, str]] = []
 
     async def on_progress(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, message or ""))
+        reported.append((progress, message or ""))
 
     async with agent(machine, "--all") as client:
         near = await client.call_tool("links", {"what": "similar", "ref": "notes/cat.md"})
@@ -341,13 +341,13 @@ async def test_the_tools_that_use_models(machine: Machine, minilm_onnx: Path, sm
         answer = await client.call_tool("ask", question, progress_callback=on_progress)
         assert not answer.is_error
         assert "[1] gno://notes/cat.md:3 " in said(answer)
-        numbers = [number for number, _ in told]
+        numbers = [number for number, _ in reported]
         assert numbers == sorted(set(numbers))
-        assert any("reading" in message or "searching" in message for _, message in told)
+        assert any("reading" in message or "searching" in message for _, message in reported)
 
 
-def test_it_ignores_what_is_no_message_stays_small_and_ends_with_its_input(busy: Machine) -> None:
-    # What Codex and Claude Desktop hand on, with what `gnoctl mcp install` writes beside the command.
+def test_it_ignores_invalid_messages_stays_small_and_ends_with_its_input(busy: Machine) -> None:
+    # The variables that Codex and Claude Desktop pass on, and those that `gnoctl mcp install` adds to the command.
     kept = {name: value for name, value in busy.environment.items() if name in ("HOME", "PATH") or "GNO" in name}
     bridge = subprocess.Popen(
         BRIDGE, env=kept, cwd="/", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -374,5 +374,5 @@ def test_it_ignores_what_is_no_message_stays_small_and_ends_with_its_input(busy:
     assert bridge.returncode == 0
     assert b"Traceback" not in err
     assert alive(busy.pid())
-    # Nearly all of it is the `mcp` package; the index, the models and their libraries are the daemon's.
+    # Nearly all of this is the `mcp` package. The index, the models and their libraries are in the daemon.
     assert resident < 100 * 2**20, f"{resident / 2**20:.0f} MiB"

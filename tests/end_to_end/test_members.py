@@ -1,4 +1,4 @@
-"""Files in archives and mails are documents of their own: found, read, explained, and as current as their container."""
+"""Files in archives and mails are separate documents: found, read, explained, and as current as their container."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def mail(subject: str, **attachments: bytes) -> EmailMessage:
 
 
 def encrypted(name: str) -> bytes:
-    """A zip whose only file is marked as encrypted."""
+    """Return a zip whose only file is marked as encrypted."""
     data = bytearray(zipped({name: "secret words"}))
     data[6] |= 1
     data[data.index(b"PK\x01\x02") + 8] |= 1
@@ -65,7 +65,7 @@ def encrypted(name: str) -> bytes:
 
 @pytest.fixture
 def machine(emptied: Machine) -> Machine:
-    """Its daemon goes on from test to test."""
+    """A machine whose daemon serves all tests."""
     return emptied
 
 
@@ -212,7 +212,7 @@ def test_hostile_names_stay_names(machine: Machine) -> None:
 
 @pytest.mark.stress
 def test_a_killed_daemon_leaves_whole_archives() -> None:
-    """On a machine of its own: what is killed and started again is not the daemon of the other tests."""
+    """This test uses its own machine, so that it does not kill the daemon of the other tests."""
     chance = random.Random(1)
     with temporary_machine() as machine:
         for number in range(30):
@@ -245,7 +245,7 @@ def test_the_first_part_of_a_huge_mailbox_is_indexed(machine: Machine) -> None:
 
 
 def test_files_of_an_outdated_converter_are_converted_again(machine: Machine) -> None:
-    """A zip with a mail and a note, as a version of gnod left them that read mails otherwise."""
+    """The index has a zip with a mail and a note from a version of gnod that read mails differently."""
     (machine.notes / "a.zip").write_bytes(zipped({"in.eml": bytes(mail("Heron")), "note.md": NOTE}))
     (machine.notes / "b.eml").write_bytes(bytes(mail("Bittern")))
     (machine.notes / "c.md").write_text("# Ibis\n")
@@ -269,7 +269,7 @@ def test_files_of_an_outdated_converter_are_converted_again(machine: Machine) ->
 
 
 def converter_and_time(machine: Machine, path: str) -> tuple[str, bool]:
-    """Return which converter made a document, and whether that was since the time was set to 0."""
+    """Return the converter of a document, and whether the conversion came after the time was set to 0."""
     (view,) = machine.json("why", f"notes/{path}")["collections"]
     return view["converter"], not view["indexed_at"].startswith("1970")
 

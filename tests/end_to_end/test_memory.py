@@ -1,4 +1,4 @@
-"""Memories with real processes: storing, searching, crashes, lists, publishing, export and import."""
+"""Memories with real processes: store, search, crashes, lists, publishing, export and import."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_namespaces_are_shared_by_publishing(keeper: Machine) -> None:
     assert keeper.ok("memory", "publish", name, "--to", "crew") == "published 1 memory to crew\n"
     assert keeper.ok("memory", "publish", name, "--to", "crew").endswith("; 1 existed there already\n")
     everywhere = keeper.json("recall", "mast")["results"]
-    assert len(everywhere) == 2  # the copy stands for its original
+    assert len(everywhere) == 2  # the copy represents its original
     assert [each.get("namespace") for each in everywhere if each["id"] == other] == ["crew"]
     assert len(keeper.json("recall", "mast", "--namespace", "crew")["results"]) == 2
     assert [each["id"] for each in keeper.json("recall", "mast", "--namespace", "personal")["results"]] == [name]
@@ -235,7 +235,7 @@ def test_nothing_is_anywhere_in_clear(machine: Machine, minilm_onnx: Path) -> No
     machine.ok("daemon", "stop")
     assert holding(folders, secrets) == []
     log = "".join(path.read_text() for path in (machine.folder / "data").rglob("*.log"))
-    assert "memory.deep_search" in log  # it was the log that says all it can
+    assert "memory.deep_search" in log  # the log had the most detailed level
 
 
 def test_a_new_value_is_proposed_superseded_exported_and_imported(keeper: Machine, elsewhere: Machine) -> None:
@@ -270,7 +270,7 @@ def test_facts_of_another_time(keeper: Machine, elsewhere: Machine) -> None:
     assert [(hit["id"], hit.get("validity")) for hit in found if "master" in hit["text"]] == [(old, None)]
     found = keeper.json("recall", "harbour master", "--as-of", "2025")["results"]
     assert [hit["id"] for hit in found if "master" in hit["text"]] == [new, old], (
-        "both held in that year, the newer first"
+        "both were true in that year, the newer first"
     )
     found = keeper.json("recall", "harbour master", "--as-of", "1999-12-31")["results"]
     assert [hit["validity"] for hit in found if "master" in hit["text"]] == []
@@ -298,7 +298,7 @@ def test_facts_of_another_time(keeper: Machine, elsewhere: Machine) -> None:
         [[each[name] for name in fields] for each in it.call("memory.list")["memories"]] for it in (keeper, elsewhere)
     ]
     assert both[0] == both[1]
-    assert ["We used two tugs until May 2024", None, None, None] in both[1], "what was removed is not read again"
+    assert ["We used two tugs until May 2024", None, None, None] in both[1], "removed times are not read again"
 
 
 def test_a_session_is_imported_once(keeper: Machine) -> None:

@@ -1,4 +1,4 @@
-"""The key of the memories with real processes: with a keyring, without one, by passphrase, and while locked."""
+"""The key of the memories with real processes: with a keyring, without one, with a passphrase, and while locked."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_locked_by_hand_until_it_is_unlocked(machine: Machine) -> None:
     configure(machine)
     assert machine.json("memory", "status")["key"] is None
     assert "none yet; the system's keyring will keep their key" in memory_check(machine)["message"]
-    assert not (machine.folder / "data" / "memory-default.sqlite").exists()  # to look makes nothing
+    assert not (machine.folder / "data" / "memory-default.sqlite").exists()  # reading the status creates no file
     name = machine.ok("remember", "The anchor light is broken", "--topic", "anchor").strip()
     assert "gnoctl memory unlock" in machine.ok("memory", "lock")
     done = machine.run("recall", "x")
@@ -46,7 +46,7 @@ def test_locked_by_hand_until_it_is_unlocked(machine: Machine) -> None:
     assert refused(machine, "memory.search", query="anchor")[0] == "memory_locked"
     assert machine.ok("memory", "status").startswith("locked: run `gnoctl memory unlock`")
     assert machine.ok("memory", "unlock").startswith("unlocked; the key is in the system keyring\n1 memory;")
-    assert machine.ok("memory", "unlock").startswith("unlocked")  # to do it again is no error
+    assert machine.ok("memory", "unlock").startswith("unlocked")  # repeating the command is not an error
     assert machine.json("recall", "anchor")["results"][0]["id"] == name
 
 
@@ -56,7 +56,7 @@ def test_a_key_file_opens_them_without_a_keyring_or_a_passphrase(machine: Machin
     configure(machine)
     file = machine.folder / "data" / "memory-default.key"
     assert "passphrase" in machine.run("remember", "The anchor light is broken").stderr
-    assert not file.exists(), "never without being asked for"
+    assert not file.exists(), "never unless it is requested"
     assert machine.ok("memory", "unlock", "--key-file").startswith("unlocked; the key is in a file\n")
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     machine.ok("remember", "The anchor light is broken")
@@ -97,7 +97,7 @@ def test_a_key_file_opens_them_without_a_keyring_or_a_passphrase(machine: Machin
 @needs_linux("reads /proc")
 @pytest.mark.stress
 def test_the_memory_of_the_daemon_has_no_text_after_lock(machine: Machine) -> None:
-    """Not in freed memory either. What another thread keeps to itself may hold one, so one is no failure."""
+    """Freed memory has no text either. Thread-local memory may still have one word, so one is not a failure."""
     give_keyring(machine)
     configure(machine)
     machine.ok("daemon", "start")
@@ -189,8 +189,8 @@ def test_on_a_terminal_it_is_asked_twice_and_never_shown(machine: Machine) -> No
 
 
 def on_terminal(machine: Machine, words: list[str], typed: list[str]) -> tuple[int, str]:
-    """Run gnoctl on a terminal of its own and type each line when it asks; return the status and what was shown."""
-    # `setsid --ctty`: a passphrase is read from the terminal of the session.
+    """Run gnoctl on its own terminal, and type each line when it asks. Return the status and the output."""
+    # `setsid --ctty`: gnoctl reads a passphrase from the terminal of the session.
     command = ["setsid", "--ctty", "--wait", sys.executable, "-m", "gnoctl", *words]
     with Terminal(command, machine.environment, machine.folder) as terminal:
         for line in typed:

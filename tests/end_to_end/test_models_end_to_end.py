@@ -1,4 +1,4 @@
-"""Models with real processes: gnoctl, the daemon, the fetching child, and a hub on loopback."""
+"""Models with real processes: gnoctl, the daemon, the download process, and a hub on loopback."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ def shared() -> Iterator[Machine]:
 
 @pytest.fixture
 def machine(shared: Machine, hub: HubImitation) -> Iterator[Machine]:
-    """A machine whose one collection has a model of its own, and which knows the hub in gnoctl's environment only.
+    """A machine with one collection, which has its own model. Only gnoctl's environment names the hub.
 
-    Its daemon serves all tests. Each test begins without models.
+    The daemon serves all tests. Each test starts without models.
     """
     shared.config.write_text(
         f'collections:\n  - name: notes\n    path: {shared.notes}\n    models: {{embed: "{EMBED}"}}\n'
@@ -69,7 +69,7 @@ def test_from_pull_to_clear(machine: Machine, hub: HubImitation) -> None:
     assert machine.ok("models", "path", EMBED) == f"{pulled['path']}\n"
     assert Path(pulled["path"]).read_bytes()[:4] == b"GGUF"
 
-    # Another one, which nothing uses; and the first still belongs to the collection.
+    # Nothing uses the other model, and the first still belongs to the collection.
     machine.ok("models", "pull", "hf:org/repo:other")
     listed = {each["uri"]: each for each in machine.json("models", "list")["models"]}
     assert listed["hf:org/repo:other"]["uses"] == []
@@ -121,7 +121,7 @@ def test_after_a_failed_download_all_that_was_asked_for_is_due(machine: Machine,
     assert "The daemon downloads it again in the background" in failed.stderr.replace("\n", " ")
     due = machine.json("status")["downloads_due_s"]
     assert EMBED in due
-    assert len(due) > 2, "the models of the preset too"
+    assert len(due) > 2, "also the models of the preset"
     assert all(0 < due_s <= 60 for due_s in due.values())
     assert f"the download of {EMBED} failed: downloading again in" in machine.ok("status")
     machine.ok("models", "clear", "--all", "--yes")
@@ -175,7 +175,7 @@ def test_the_bar_counts_bytes(machine: Machine, hub: HubImitation) -> None:
     hub.holds_after = 200_000
     command = [sys.executable, "-m", "gnoctl", "models", "pull", EMBED]
     with Terminal(command, {**machine.environment, "TERM": "xterm", "COLUMNS": "120"}) as terminal:
-        terminal.read_until(lambda shown: " kB/400.8 kB" in shown)  # some of it, for good until it is released
+        terminal.read_until(lambda shown: " kB/400.8 kB" in shown)  # some of the file, until the hub releases the rest
         hub.release()
         assert terminal.finish() == 0
     assert "download embed" in terminal.shown
@@ -193,7 +193,7 @@ def _spawn(machine: Machine, *words: str) -> subprocess.Popen[str]:
 
 
 def without_progress(err: str) -> str:
-    """Leave out the lines that say how far a download is, one every few seconds."""
+    """Remove the lines about the progress of a download, which come every few seconds."""
     lines = without_waiting(err).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith("download embed: "))
 

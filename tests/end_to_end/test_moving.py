@@ -1,4 +1,4 @@
-"""`gnoctl mv` and `gnoctl audit` over a daemon, and what `unresolved` proposes for files that others renamed."""
+"""`gnoctl mv` and `gnoctl audit` with a daemon, and the proposals of `unresolved` for files that others renamed."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_rename_by_another_program_is_noticed(vault: Machine) -> None:
     (vault.notes / "sub/plain.md").rename(vault.notes / "Quite another name.md")
     wait_until(lambda: vault.json("unresolved")["total"] == 2)
     links = vault.json("unresolved")["links"]
-    assert links[0]["target"] == "../Savanna.md"  # it leads out of the collection now
+    assert links[0]["target"] == "../Savanna.md"  # now it leads out of the collection
     link = links[1]
     assert (link["target"], link["suggestion"]) == ("sub/plain.md", "Quite another name.md")
     assert "sub/plain.md; did you mean Quite another name.md?" in vault.ok("unresolved", "notes")

@@ -1,4 +1,4 @@
-"""A network drive whose server stops: a FUSE file system whose process is stopped. And files that are in a cloud."""
+"""A network drive whose server stops (a FUSE file system whose process is stopped), and files that are in a cloud."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.machine import Machine, wait_until
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="/dev/fuse cannot be opened here"),
+    pytest.mark.skipif(not os.access("/dev/fuse", os.R_OK | os.W_OK), reason="needs access to /dev/fuse"),
 ]
 
 _SEARCHES = 200
 
 
 class Drive:
-    """The folder `team` on a server, which has its files in `files`. `local` is a folder of this machine."""
+    """The folder `team` on a server that stores its files in `files`. `local` is a folder on this machine."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -67,7 +67,7 @@ def mounted(machine: Machine, fill: Callable[[Drive], object]) -> Iterator[Drive
             wait_until(lambda: drive.status()["watch"] == "polling" and not machine.call("index.status")["syncing"])
             yield drive
         finally:
-            os.kill(drive.pid, signal.SIGKILL)  # what waits for it gets an error
+            os.kill(drive.pid, signal.SIGKILL)  # processes that wait for it get an error
 
 
 def _two_folders(drive: Drive) -> None:
@@ -87,7 +87,7 @@ def test_a_server_that_stops_delays_nothing_else(machine: Machine) -> None:
         assert _slowest_s(drive, 20.0) <= max(0.1, 3 * before_s)
         wait_until(lambda: not drive.status()["available"])
         assert "has not answered since" in drive.status()["reason"]
-        assert drive.find("camel") == ["team/sub/b.md"], "what was indexed is kept"
+        assert drive.find("camel") == ["team/sub/b.md"], "the indexed documents are kept"
         for _ in range(20):
             assert machine.call("document.get", ref="team/sub/b.md")["text"] == "# Camel\n"
             assert machine.call("index.why", path=str(drive.mounted / "sub" / "b.md"))["reason"]
@@ -130,11 +130,11 @@ def test_nothing_is_read_of_files_that_are_in_a_cloud_only(machine: Machine) -> 
         (drive.files / "sub" / "b.md").touch()
         machine.call("index.sync", collections=["team"])
         assert drive.status()["skipped_by_kind"] == {"not_downloaded": 4}
-        assert drive.find("camel") == ["team/sub/b.md"], "what was indexed before is kept"
+        assert drive.find("camel") == ["team/sub/b.md"], "earlier documents are kept"
 
 
 def _slowest_s(drive: Drive, seconds: float) -> float:
-    """Search for some time, and return how long 95 of 100 searches take at most."""
+    """Search for some time, and return the 95th percentile of the durations."""
     took_s = []
     until = time.monotonic() + seconds
     while (began := time.monotonic()) < until:

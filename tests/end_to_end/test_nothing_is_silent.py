@@ -1,4 +1,4 @@
-"""What is not indexed is counted by its reason and can be listed; a failure that the user has seen is not repeated."""
+"""Files that are not indexed are counted by reason and can be listed. Acknowledged failures are not mentioned again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def machine(emptied: Machine) -> Machine:
-    """Its daemon goes on from test to test."""
+    """A machine whose daemon serves all tests."""
     return emptied
 
 
@@ -63,7 +63,7 @@ def failures(machine: Machine) -> dict[str, tuple[str, bool, int]]:
 def test_failures_are_acknowledged_and_tried_again_by_their_kind(machine: Machine) -> None:
     for name in ("a.docx", "b.docx"):
         (machine.notes / name).write_bytes(b"PK\x03\x04 damaged")
-    machine.write(empty_md="")  # it is skipped, which is not a failure
+    machine.write(empty_md="")  # a skipped file, which is not a failure
     (machine.notes / "c.pdf").write_bytes(b"\0" * 40)
     machine.ok("collection", "add", str(machine.notes), "--name", "notes")
     first = failures(machine)
@@ -73,7 +73,7 @@ def test_failures_are_acknowledged_and_tried_again_by_their_kind(machine: Machin
     assert machine.call("index.acknowledge", kinds=["no such kind"])["files"] == 0
     assert machine.call("index.acknowledge", kinds=[*kinds])["files"] == 3
     assert all(is_known for _, is_known, _ in failures(machine).values())
-    # A file that changes and fails in the same way is new to the user.
+    # If a file changes and fails in the same way, the failure is new to the user.
     (machine.notes / "a.docx").write_bytes(b"PK\x03\x04 damaged in another place")
     wait_until(lambda: not failures(machine)["a.docx"][1])
     assert failures(machine)["b.docx"][1]
@@ -140,7 +140,7 @@ def test_a_file_that_is_moved_to_the_cloud_stays_searchable(machine: Machine) ->
     try:
         os.setxattr(path, "user.onedriver.status", b"Cloud")
     except (AttributeError, OSError):
-        pytest.skip("the file system keeps no attributes")
+        pytest.skip("the file system has no extended attributes")
     os.utime(path, (1, 1))
     machine.ok("index")
     assert machine.paths("heron") == ["a.md"]
@@ -152,7 +152,7 @@ def test_a_file_that_is_moved_to_the_cloud_stays_searchable(machine: Machine) ->
 
 
 def replaced(path: Path, text: str) -> None:
-    """Write a text of the same size, with the time of modification of before."""
+    """Write a text of the same size, and restore the modification time."""
     found = path.stat()
     with path.open("r+") as file:
         file.write(text)

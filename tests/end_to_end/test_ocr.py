@@ -1,4 +1,4 @@
-"""Scans and pictures in a real daemon: they become searchable after the texts, and nothing is recognised twice."""
+"""A real daemon makes scans and pictures searchable after the texts, and recognises no page twice."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytest.importorskip("rapidocr", reason="the extra `ocr` is not installed")
 
 @pytest.fixture
 def machine(emptied: Machine) -> Machine:
-    """Its daemon goes on from test to test."""
+    """A machine whose daemon serves all tests."""
     return emptied
 
 
@@ -34,7 +34,7 @@ def mixed_pdf(*scanned: str) -> bytes:
 
 
 def pages(machine: Machine) -> dict[int, tuple[int, str]]:
-    """Return the state and the text of each page that was ever to be recognised."""
+    """Return the state and the text of each page that OCR has processed or queued."""
     connection = sqlite3.connect(f"file:{machine.folder}/data/index-default.sqlite?mode=ro", uri=True)
     try:
         rows = connection.execute("SELECT page, state, text FROM scanned_pages").fetchall()
@@ -48,7 +48,7 @@ def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
     machine.write(note_md="# A note\n")
     (machine.notes / "photo.png").write_bytes(encoded(drawn("Invoice zqxseven from Zürich")))
     machine.ok("init", str(machine.notes), "--name", "notes")
-    assert machine.paths("photo") == ["photo.png"]  # by its name, before it is read
+    assert machine.paths("photo") == ["photo.png"]  # found by its name, before OCR
     wait_until(lambda: machine.paths("zqxseven") == ["photo.png"])
     found = machine.json("get", "notes/photo.png", "--boxes", "zqxseven")
     assert (found["width"], found["height"], found["recognised"]) == (800, 108, True)
@@ -56,7 +56,7 @@ def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
     (layer,) = machine.call("document.layers", ref="notes/photo.png")["layers"]
     assert layer["recognised"]
     assert any("zqxseven" in run["text"] and run["x0"] < box["x1"] for run in layer["runs"])
-    # The word is drawn from 123 to 237, 30 to 60; its place on the line is estimated.
+    # The word is drawn at x 123 to 237 and y 30 to 60. Its position on the line is an estimate.
     assert box["text"] == "zqxseven"
     assert abs(box["x0"] - 123) < 30 > abs(box["x1"] - 237)
     assert box["y0"] < 40 < 50 < box["y1"] < 80
@@ -75,7 +75,7 @@ def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
     machine.kill()
     connection = sqlite3.connect(machine.folder / "data" / "index-default.sqlite")
     with connection:
-        # If page 2 were recognised again, it would get its own text. Page 3 may have been done before the kill.
+        # A second recognition would give page 2 its own text. Page 3 may have been completed before the kill.
         connection.execute("UPDATE scanned_pages SET text = 'zqxmarked' WHERE page = 2")
         connection.execute("UPDATE scanned_pages SET state = 0, text = NULL WHERE page = 3")
         connection.execute("UPDATE documents SET pages_used = 0 WHERE path = 'mixed.pdf'")
@@ -89,7 +89,7 @@ def test_scans_are_found_and_a_kill_repeats_nothing(machine: Machine) -> None:
     assert [box["text"] for box in found["boxes"]] == ["zqxnine"]
     assert found["recognised"]
 
-    # A copy has the same pages, under another name.
+    # A copy has the same pages under another name.
     before = pages(machine)
     (machine.notes / "copy.pdf").write_bytes((machine.notes / "mixed.pdf").read_bytes())
     wait_until(lambda: "copy.pdf" in machine.paths("zqxmarked"))

@@ -1,4 +1,4 @@
-"""Times that cannot be: files from before 1970 and from the far future, saved again and again with any of them."""
+"""Files with impossible times, before 1970 and in the far future, that are saved repeatedly with such times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 YEAR_S = 31_556_952
 SHM = Path("/dev/shm")
-# The year 9999; just beyond 2262; the limits of the system; before all calendars.
+# The year 9999; just after 2262; the limits of the system; before all calendars.
 ABSURD_S = [253_370_764_800, 9_223_372_037, 2**62, 2**63 - 100, -60_000_000_000, -(2**62)]
 YEARS = [-60, -1, 0, 1, 57, 100, 250, 292, 293, 400]
 
@@ -27,7 +27,7 @@ def test_files_of_any_time_are_indexed_and_their_changes_noticed(machine: Machin
     status = machine.quiet()
     assert len(machine.paths("kestrel", "-n", "50")) == len(YEARS), status["errors"]
     assert machine.ok("ls")
-    for turn in range(2):  # the second time the clock has gone back
+    for turn in range(2):  # in the second round, the clock has gone back
         for year in YEARS:
             path = machine.notes / f"n{year}.md"
             path.write_text(f"# Year {year}\n\nturn{turn}")
@@ -41,9 +41,9 @@ def test_files_of_any_time_are_indexed_and_their_changes_noticed(machine: Machin
 
 
 def test_times_that_no_calendar_has_are_indexed_and_their_changes_noticed(machine: Machine) -> None:
-    """A file system in memory takes any; others have limits of their own."""
+    """A file system in memory accepts any time; others have limits."""
     if not SHM.is_dir():
-        pytest.skip("there is no file system in memory")
+        pytest.skip("needs a file system in memory")
     with tempfile.TemporaryDirectory(dir=SHM, prefix="gnod-") as name:
         notes = Path(name)
         for time_s in ABSURD_S:
@@ -54,7 +54,7 @@ def test_times_that_no_calendar_has_are_indexed_and_their_changes_noticed(machin
         modified = {each["path"]: each["modified"] for each in machine.json("ls")["documents"]}
         assert modified["n253370764800.md"].startswith("2262-0")
         assert not machine.json("get", "notes/n253370764800.md")["stale"]
-        assert machine.paths("first modified:>2200", "-n", "50"), "they sort as far in the future"
+        assert machine.paths("first modified:>2200", "-n", "50"), "they sort as files of the far future"
         for time_s in ABSURD_S:
             _save(notes / f"n{time_s}.md", "other zq", time_s + 60)
         machine.ok("index")

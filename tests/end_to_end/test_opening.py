@@ -1,4 +1,4 @@
-"""From a hit to the place in its source: `gnoctl open`, `document.locate`."""
+"""`gnoctl open` and `document.locate` lead from a hit to the place in its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What another user of the machine can try, without any right of ours: to listen, to plant, to read, to change."""
+"""Attacks by another user of the machine, without our permissions: to listen, to plant, to read, to change."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SECRET = "zqxsecret"
 
 @pytest.fixture
 def shared(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> Machine:
-    """A machine in a folder that everyone may enter, with a folder like /tmp in it."""
+    """A machine in a folder that every user may enter, with a folder like /tmp inside."""
     machine.folder.chmod(0o755)
     for name, value in machine.environment.items():
         monkeypatch.setenv(name, value)
@@ -100,7 +100,7 @@ async def _connect_in_a_loop() -> None:
 
 
 def test_a_client_names_the_user_whose_daemon_it_is(shared: Machine) -> None:
-    """Also root gets a sentence: a daemon serves nobody else."""
+    """Root gets the message too: a daemon serves only its own user."""
     folder = shared.folder / "theirs"
     folder.mkdir()
     os.chown(folder, UID, UID)
@@ -162,7 +162,7 @@ def _places(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> IndexPaths:
 
 
 def _touched(paths: list[Path]) -> list[str]:
-    """Return what a stranger can read, change, replace or link."""
+    """Return the paths that a stranger can read, change, replace or link."""
     done = []
     for path in paths:
         with contextlib.suppress(OSError):
@@ -181,7 +181,7 @@ def _touched(paths: list[Path]) -> list[str]:
 
 
 def _disturbed(pids: list[int], path: Path) -> list[str]:
-    """Return which processes a stranger can signal or look into, and whether the socket lets anybody in."""
+    """Return the processes that a stranger can signal or inspect, and whether the socket accepts a stranger."""
     done = []
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -208,7 +208,7 @@ def _umask(mask: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _ended(machine: Machine) -> Iterator[None]:
-    """Stop the daemon whose socket is not where the machine's is."""
+    """Stop a daemon whose socket differs from that of the machine."""
     try:
         yield
     finally:
@@ -250,7 +250,7 @@ def test_a_folder_that_was_planted_is_not_used(variable: str, shared: Machine) -
 
 
 def test_a_link_that_was_planted_changes_nothing(shared: Machine) -> None:
-    """`/tmp/gno` may lead to a folder of ours, which gnod would close to others, or fill."""
+    """`/tmp/gno` may lead to a folder of ours. gnod must not close that folder to others, or write to it."""
     victim = shared.folder / "victim"
     victim.mkdir()
     victim.chmod(0o755)
@@ -275,7 +275,7 @@ def test_a_pipe_or_a_link_in_place_of_a_file_is_not_opened(name: str, shared: Ma
         victim.chmod(0o644)
         plant(path)
         done = shared.run("daemon", "start")
-        if done.returncode == 0:  # a daemon does without its log
+        if done.returncode == 0:  # a daemon also runs without its log
             shared.ok("daemon", "stop")
         else:
             assert f"{path} is not a file of yours" in done.stderr
@@ -286,7 +286,7 @@ def test_a_pipe_or_a_link_in_place_of_a_file_is_not_opened(name: str, shared: Ma
 
 
 def test_a_config_that_others_can_write_runs_no_command(shared: Machine) -> None:
-    """Nor does one in a folder that they can write, or one that is theirs; doctor says what closes it."""
+    """The same holds if others can write to its folder, or own the config. doctor says how to fix it."""
     shared.write(a_md="# Lion\n")
     shared.ok("collection", "add", str(shared.notes), "--name", "notes", "--update", "touch ran")
     with shared.config.open("a") as config:
@@ -310,12 +310,12 @@ def test_a_config_that_others_can_write_runs_no_command(shared: Machine) -> None
         assert not (shared.notes / "ran").exists()
         _set(path, undo)
     os.chown(shared.config, -1, 0)
-    _set(shared.config, 0o664)  # the user's own group has nobody else in it
+    _set(shared.config, 0o664)  # the user is the only member of this group
     shared.ok("update")
     mask = os.umask(0o022)
     os.umask(mask)
     made = stat.S_IMODE((shared.notes / "ran").stat().st_mode)
-    assert made == 0o666 & ~mask, "a command of the user has the user's umask"
+    assert made == 0o666 & ~mask, "the user's own command has the user's umask"
 
 
 def _set(path: Path, value: int) -> None:

@@ -1,4 +1,4 @@
-"""`gnod.client` against real daemons: starting one, searching, following, and the examples of docs/client.md."""
+"""`gnod.client` with real daemons: start, search, follow, and the examples of docs/client.md."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ async def test_following_survives_the_daemons_end(indexed: Machine) -> None:
         assert isinstance(clock, int)
         assert clock >= changed.clock
         (indexed.notes / "new.md").write_text("# Newer\n")
-        async with client.subscribe(since=clock) as changes:  # and the daemon is started again
+        async with client.subscribe(since=clock) as changes:  # which also starts the daemon again
             async for changed in changes:
                 if changed.indexed:
                     assert [each.title for each in changed.indexed] == ["Newer"]
@@ -96,7 +96,7 @@ async def test_a_search_survives_the_daemons_end(indexed: Machine) -> None:
             assert indexed.pid() != pid
 
 
-async def test_a_daemon_that_is_stopped_holds_nobody_up(indexed: Machine) -> None:
+async def test_a_call_to_a_stopped_daemon_times_out(indexed: Machine) -> None:
     with Client.connect(timeout_s=0.5) as blocking:
         async with await AsyncClient.connect(timeout_s=0.5) as client:
             pid = indexed.pid()
@@ -111,11 +111,11 @@ async def test_a_daemon_that_is_stopped_holds_nobody_up(indexed: Machine) -> Non
             finally:
                 os.kill(pid, signal.SIGCONT)
             for _ in range(100):
-                with contextlib.suppress(TimedOut):  # a busy machine takes longer, too
+                with contextlib.suppress(TimedOut):  # a busy machine also takes longer
                     assert (await client.search("permit")).total == 1
                     break
             else:
-                raise AssertionError("the client does not go on")
+                raise AssertionError("the client does not continue")
 
 
 def test_answers_are_what_rpc_discover_says(indexed: Machine) -> None:
@@ -155,4 +155,4 @@ def test_the_examples_of_the_page_work(indexed: Machine) -> None:
         if expected := re.findall(r"^# > (.*)$", example, re.MULTILINE):
             assert done.stdout.splitlines() == expected, example
         else:
-            assert "on_progress=show" in example  # how often it is told depends on the machine
+            assert "on_progress=show" in example  # the number of calls depends on the machine

@@ -1,4 +1,4 @@
-"""`gnoctl query` with real processes: words, meaning and both; what is missing; and what goes wrong meanwhile."""
+"""`gnoctl query` with real processes: by words, by meaning and by both; with missing parts, and with failures."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def ranker(short_tmp: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def mini(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
-    """A machine with the notes embedded, for tests that change nothing."""
+    """A machine with embedded notes, for tests that change nothing."""
     with temporary_machine() as machine:
         machine.place(measured_models)
         yield embedded(machine, minilm_onnx)
@@ -50,7 +50,7 @@ def mini(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
 
 @pytest.fixture
 def own(machine: Machine, minilm_onnx: Path) -> Machine:
-    """The same for one test, which may change it."""
+    """The same machine for one test, which may change it."""
     return embedded(machine, minilm_onnx)
 
 
@@ -92,7 +92,7 @@ def test_by_word_and_by_meaning(mini: Machine) -> None:
 def test_a_list_says_where_only_loosely_similar_documents_begin(mini: Machine, command: tuple[str, ...]) -> None:
     hits = mini.json(*command, "sofa")["hits"]
     assert [hit["path"] for hit in hits if not hit["loose"]] == ["cat.md"]
-    assert len(hits) > 4, "programs get the others, too, marked"
+    assert len(hits) > 4, "programs also get the others, marked"
     shown = mini.ok(*command, "sofa")
     assert "notes/cat.md" in shown
     assert "notes/bread.md" not in shown
@@ -104,7 +104,7 @@ def test_a_list_says_where_only_loosely_similar_documents_begin(mini: Machine, c
     assert re.search(r"No results for .*: \d documents are only loosely similar", nothing.stderr)
 
 
-def test_filters_hold_for_what_is_found_by_meaning_too(mini: Machine) -> None:
+def test_filters_also_apply_to_search_by_meaning(mini: Machine) -> None:
     query = "pets that rest"
     assert sorted(found(mini, query, "-c", "german")) == ["brot.md", "kran.md"]
     assert sorted(found(mini, query, "--tag", "animals")) == ["cat.md", "tiger.md"]
@@ -174,7 +174,7 @@ def test_without_any_model(machine: Machine) -> None:
     assert "models.rerank" in said["rerank"]["why"]
     shown = machine.ok("query", "kitten", "--explain")
     assert "kitten" in shown
-    assert "keyword search only" not in shown, "a config without a model is no fault"
+    assert "keyword search only" not in shown, "a config without a model is valid"
     assert machine.run("query", "xqzzy").stderr.startswith("No results for xqzzy")
 
 
@@ -186,4 +186,4 @@ def test_what_is_not_embedded_yet_is_found_by_its_words(own: Machine) -> None:
     assert answer["hits"][0]["path"] == "lemon.md"
     assert answer["freshness"]["unembedded"] == 1
     assert "1 chunk has no vector yet" in own.ok("query", *UNHURRIED, "squash a lemon")
-    assert set(found(own, "pets that rest")[:2]) == {"cat.md", "tiger.md"}, "and the others as before"
+    assert set(found(own, "pets that rest")[:2]) == {"cat.md", "tiger.md"}, "the others are unchanged"

@@ -1,4 +1,4 @@
-"""`fresh: true`: what was written before the call is in the answer, every single time, without sleeping."""
+"""With `fresh: true`, the answer always includes everything that was written before the call, without sleeping."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 class Writer:
-    """Writes into a folder of its own in one way after the other."""
+    """Writes to its own folder in several ways in turn."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -27,7 +27,7 @@ class Writer:
             (folder / name).write_text("# Zebra\n")
 
     def write(self, word: str) -> str:
-        """Put the word on the disk; return the path it must be found at, relative to the folder."""
+        """Write the word to the disk. Return the path where a search must find it, relative to the folder."""
         number = next(self._numbers)
         text = f"# Note\n\nThe word is {word}.\n"
         match number % 6:
@@ -46,7 +46,7 @@ class Writer:
                 path = f"new{number}/sub/d.md"
                 (self._folder / path).parent.mkdir(parents=True)
                 (self._folder / path).write_text(text)
-            case 4:  # the folder that was new the time before
+            case 4:  # move the folder of the previous case
                 path = f"moved{number}/sub/d.md"
                 (self._folder / f"new{number - 1}" / "sub" / "d.md").write_text(text)
                 (self._folder / f"new{number - 1}").rename(self._folder / f"moved{number}")
@@ -58,7 +58,7 @@ class Writer:
 
 
 def ask(machine: Machine, folder: str, times: int, wrong: list[str]) -> None:
-    """Write and search over one connection; what is not found at once is `wrong`."""
+    """Write and search over one connection. Add words that are not found at once to `wrong`."""
     writer = Writer(machine.notes / folder)
     with machine.connect() as client, client.makefile("rb") as answers:
         for number in range(times):
@@ -94,7 +94,7 @@ def test_several_at_once(machine: Machine) -> None:
 
 
 def test_from_the_first_moment_of_the_daemon(machine: Machine) -> None:
-    """The walk at the start must not be taken for one that began after the call."""
+    """The walk at the start does not count as a walk that began after the call."""
     machine.write(**{f"n{number}_md": f"# Note {number}\n" for number in range(50)})
     machine.ok("init", str(machine.notes))
     for number in range(3):
@@ -119,7 +119,7 @@ def test_removing_a_collection_fails_only_searches_that_name_it(machine: Machine
             request = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"query": "zebra", "fresh": True}}
             with machine.connect() as client, client.makefile("rb") as stream:
                 client.sendall(json.dumps(request).encode() + b"\n")
-                is_waiting = not select.select([client], [], [], 0.2)[0]  # for the guest's files
+                is_waiting = not select.select([client], [], [], 0.2)[0]  # it waits for the guest's files
                 machine.call("collection.remove", name="guest")
                 answer = json.loads(stream.readline())
             assert "error" not in answer, (method, answer)

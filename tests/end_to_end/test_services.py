@@ -1,4 +1,4 @@
-"""The real daemon under service managers: systemd where it can run, and imitations of what it passes and hears."""
+"""The real daemon under service managers: systemd where it can run, and imitations of its sockets and variables."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SYSTEMD = Path("/usr/lib/systemd/systemd")
 
 
 class Heard:
-    """What a daemon says to the socket in NOTIFY_SOCKET."""
+    """The notifications of a daemon to the socket in NOTIFY_SOCKET."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -38,7 +38,7 @@ class Heard:
         self.socket.bind(str(path))
 
     def until(self, word: str, timeout_s: float = 60.0) -> list[str]:
-        """Return the lines of the messages up to the one with that line."""
+        """Return the lines of the messages up to the message with this line."""
         deadline = time.monotonic() + timeout_s
         lines: list[str] = []
         while word not in lines:
@@ -112,7 +112,7 @@ def test_an_error_at_the_start_is_reported(machine: Machine, heard: Heard) -> No
 @needs_linux("imitates systemctl")
 @pytest.mark.stress
 def test_a_failed_start_that_its_manager_does_not_report_is_reported(machine: Machine) -> None:
-    """Like launchd, this systemctl starts the daemon and does not say how it ended."""
+    """Like launchd, this systemctl starts the daemon and does not report how it ended."""
     programs, units = machine.folder / "bin", machine.folder / "units/systemd/user"
     programs.mkdir()
     units.mkdir(parents=True)
@@ -124,7 +124,7 @@ def test_a_failed_start_that_its_manager_does_not_report_is_reported(machine: Ma
     machine.config.parent.mkdir()
     machine.config.write_text("collections: nonsense\n")
     path = f"{programs}:{machine.environment['PATH']}"
-    for _ in range(2):  # the second time, the failure of the first one is in the lock file
+    for _ in range(2):  # in the second round, the lock file has the failure of the first
         done = machine.run("daemon", "start", PATH=path, XDG_CONFIG_HOME=str(machine.folder / "units"))
         assert done.returncode == 2
         assert "gnod could not start: " in done.stderr
@@ -136,7 +136,7 @@ def test_the_watchdog_is_fed_while_the_writer_gets_on_and_not_while_it_hangs(mac
     with running(machine, *GNOD, NOTIFY_SOCKET=str(heard.path), WATCHDOG_USEC="400000"):
         for _ in range(5):
             heard.until("WATCHDOG=1")
-        # Another program that holds the database: the writer waits for it.
+        # Another program locks the database, so the writer waits.
         other = sqlite3.connect(machine.database, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with machine.connect() as client:
@@ -150,7 +150,7 @@ def test_the_watchdog_is_fed_while_the_writer_gets_on_and_not_while_it_hangs(mac
 
 
 def is_listening(path: Path) -> bool:
-    """Look without a connection, which would start the daemon. The socket's file exists before."""
+    """Check without a connection, which would start the daemon. The socket file exists earlier."""
     sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()]
     return ["00010000", str(path)] in [[fields[3], fields[-1]] for fields in sockets]
 
@@ -175,7 +175,7 @@ def test_a_connection_starts_the_daemon_and_its_end_leaves_the_socket(machine: M
 
 
 class Session:
-    """A login session: a real systemd that runs the user's services, in a namespace of its own."""
+    """A login session: a real systemd that runs the user's services in a separate namespace."""
 
     def __init__(self, machine: Machine, inside: Namespace) -> None:
         self.machine = machine
@@ -229,7 +229,7 @@ def test_the_daemon_as_a_service_of_systemd(machine: Machine, session: Session) 
     session.gnoctl("service install")
     state = session.json("service status")
     assert (state["installed"], state["starts"], state["running"]) == (True, True, True)
-    assert state["pid"] != by_gnoctl["pid"], "the one that gnoctl had started made room"
+    assert state["pid"] != by_gnoctl["pid"], "the service replaced the daemon that gnoctl had started"
     status = session.json("daemon status")
     assert (status["pid"], status["manager"]) == (state["pid"], "systemd")
     assert "a.md" in session.gnoctl("search zebra")
@@ -238,7 +238,7 @@ def test_the_daemon_as_a_service_of_systemd(machine: Machine, session: Session) 
     for unit in state["files"]:
         session.run(f"systemd-analyze verify --user --man=no {unit}")
 
-    # Asked to stop it stops, and asking how it fares does not start it; searching does.
+    # It stops on request. Status requests do not start it again, but a search does.
     assert "systemd starts it again" in session.gnoctl("daemon stop")
     assert session.status_of("daemon status") == 3
     assert session.status_of("daemon stop") == 3
@@ -251,7 +251,7 @@ def test_the_daemon_as_a_service_of_systemd(machine: Machine, session: Session) 
     wait_until(lambda: session.show("ActiveState") == "active")
     assert session.json("daemon status")["pid"] == second
 
-    # A crash: nobody has to ask for the next one.
+    # After a crash, systemd starts it again by itself.
     session.run(f"kill -KILL {second}")
     wait_until(lambda: session.show("NRestarts") == "1" and session.show("ActiveState") == "active")
     assert "a.md" in session.gnoctl("search zebra")
@@ -263,7 +263,7 @@ def test_the_daemon_as_a_service_of_systemd(machine: Machine, session: Session) 
     assert session.json("daemon status")["manager"] == "systemd"
 
     before = session.json("daemon status")["pid"]
-    session.gnoctl("service install")  # again: after an upgrade, say
+    session.gnoctl("service install")  # a second time, for instance after an upgrade
     assert session.json("daemon status")["pid"] != before
 
     session.gnoctl("service uninstall")
@@ -276,9 +276,9 @@ def test_the_daemon_as_a_service_of_systemd(machine: Machine, session: Session) 
 def test_a_service_that_cannot_start_says_why(machine: Machine, session: Session) -> None:
     machine.config.parent.mkdir()
     machine.config.write_text("collections: nonsense\n")
-    told = session.run(f"{sys.executable} -m gnoctl service install || true")
-    assert told.startswith("gnoctl: gnod could not start: ")
-    assert "index.yml" in told
+    output = session.run(f"{sys.executable} -m gnoctl service install || true")
+    assert output.startswith("gnoctl: gnod could not start: ")
+    assert "index.yml" in output
     machine.config.write_text("collections: []\n")
     session.gnoctl("daemon start")
     assert session.json("service status")["running"] is True
@@ -293,9 +293,9 @@ def test_a_daemon_that_hangs_is_replaced(machine: Machine, session: Session) -> 
     session.run("systemctl --user daemon-reload && systemctl --user restart gnod.service")
     pid = int(session.show("MainPID"))
     session.run("sleep 3")
-    assert int(session.show("MainPID")) == pid, "one that works is left alone"
+    assert int(session.show("MainPID")) == pid, "a working daemon is not replaced"
     session.run(f"kill -STOP {pid}")
     wait_until(lambda: session.show("NRestarts") == "1" and session.show("ActiveState") == "active", timeout_s=40)
     assert session.json("daemon status")["pid"] != pid
     session.gnoctl("service uninstall")
-    assert os.path.isdir(machine.folder / ".config/systemd/user/gnod.service.d"), "what the user wrote stays"  # noqa: PTH112
+    assert os.path.isdir(machine.folder / ".config/systemd/user/gnod.service.d"), "the user's own file stays"  # noqa: PTH112

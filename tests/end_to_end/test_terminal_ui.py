@@ -1,4 +1,4 @@
-"""`gnoctl ui` with a real daemon: Textual's pilot presses the keys; one test uses a real terminal (tmux)."""
+"""`gnoctl ui` with a real daemon. Textual's pilot presses the keys; one test uses a real terminal (tmux)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ async def test_results_and_preview_follow_what_is_typed(shared: Machine) -> None
         await until(lambda: "heron is a boat" in drawn(interface.preview))
         shown = drawn(interface.preview)
         assert "**" not in shown
-        assert "| A1" not in shown  # a table is drawn as one
+        assert "| A1" not in shown  # a table is drawn as a table
         assert "A1" in shown
         words = {segment.text for strip in interface.preview._lines for segment in strip if is_match(segment.style)}
         assert words == {"heron", "berth"}
@@ -137,7 +137,7 @@ async def test_the_preview_goes_to_every_match(shared: Machine) -> None:
         await pilot.press(*["down"] * titles(interface).index("table"))
         await until(lambda: "301 × found" in drawn(interface.preview))
         await pilot.press("tab", "N")
-        await until(lambda: "bird299" in drawn(interface.preview))  # far below what was loaded
+        await until(lambda: "bird299" in drawn(interface.preview))  # far below the loaded part
         await pilot.press("n", "n")
         await until(lambda: "2 of 301" in drawn(interface.preview))
         assert "bird0 " in drawn(interface.preview)
@@ -191,7 +191,7 @@ async def test_filters_count_and_narrow(shared: Machine) -> None:
         kind = next(at for at, line in enumerate(rows) if " py " in line)
         await pilot.press(*["down"] * kind, "space")
         await until(lambda: len(titles(interface)) == 1)
-        # Another type can be chosen, too; of the other fields, only values of this document are counted.
+        # The user can also choose another type. For the other fields, only values of this document are counted.
         await until(lambda: re.search(r"\[ \] air +0$", drawn(interface.screen.query_one(ShownLines)), re.MULTILINE))
         assert re.search(rf"\[ \] md +{counts['md']}$", drawn(interface.screen.query_one(ShownLines)), re.MULTILINE)
         await pilot.press("space", *["down"] * (next(at for at, line in enumerate(rows) if " air " in line) - kind))
@@ -217,7 +217,7 @@ async def test_a_mac_also_gets_what_is_copied(
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     monkeypatch.delenv("SSH_CONNECTION", raising=False)
     if connection:
-        monkeypatch.setenv("SSH_CONNECTION", connection)  # its pasteboard is that of the other machine
+        monkeypatch.setenv("SSH_CONNECTION", connection)  # the pasteboard belongs to the other machine
     async with driven() as (interface, _):
         interface.copy_to_clipboard("# Café 日本")
         assert interface.clipboard == "# Café 日本"
@@ -350,7 +350,7 @@ def _editor(folder: Path) -> tuple[Path, Path]:
 
 
 class Tmux:
-    """A terminal of tmux. A context manager: at its end, the server of its own has ended."""
+    """A terminal of tmux with its own server. A context manager, which ends the server."""
 
     def __init__(self, folder: Path, environment: dict[str, str]) -> None:
         self._command = ["tmux", "-S", str(folder / "t"), "-f", "/dev/null"]

@@ -1,4 +1,4 @@
-"""`gnoctl tune`, and queries that the embedding model cannot read, with the real daemon and a real model."""
+"""`gnoctl tune`, and queries that the embedding model cannot read, with a real daemon and a real model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HINDI = "# बंदरगाह\n\nतेज़ हवा में क्र�
 
 @pytest.fixture(scope="module")
 def harbour(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
-    """A machine with 60 notes, each about one part with one fault, and one note in Hindi; all embedded."""
+    """A machine with 60 notes, each about one part with one fault, and one note in Hindi. All are embedded."""
     with temporary_machine() as machine:
         machine.place(measured_models)
         use(machine, embed=minilm_onnx)

@@ -1,4 +1,4 @@
-"""Another version is installed while clients work: the daemon is replaced, and every request is answered once."""
+"""Another version is installed while clients work. The daemon is replaced, and every request is answered once."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ROOT = Path(gnod.__file__).parents[1]
 
 
 class Installed:
-    """gnod and gnoctl in a folder of their own: a version, and links to everything else of this repository."""
+    """gnod and gnoctl in a separate folder: a version, and links to all other files of this repository."""
 
     def __init__(self, machine: Machine) -> None:
         self._package = machine.folder / "installed" / "gnod"
@@ -36,7 +36,7 @@ class Installed:
             if source.name not in ("__init__.py", "__pycache__"):
                 (self._package / source.name).symlink_to(source)
         self._package.with_name("gnoctl").symlink_to(ROOT / "gnoctl")
-        # Python reads PYTHONPATH only when it starts, so a fork does not help: start new processes.
+        # Start new processes instead of forks, because Python reads PYTHONPATH only when it starts.
         machine.environment["PYTHONPATH"] = f"{machine.folder}/installed:{machine.folder}/moved"
         self.places = IndexPaths(
             index="default",
@@ -47,13 +47,13 @@ class Installed:
         )
 
     def install(self, version: str, *, more: str = "") -> None:
-        """Install a version as package managers do: in another file under the same name."""
+        """Install a version like a package manager: replace the file by another one with the same name."""
         new = self._package / "new"
         new.write_text(f'__version__ = "{version}"\n{more}')
         os.replace(new, self._package / "__init__.py")  # noqa: PTH105
 
     def move(self) -> None:
-        """Put the packages into the other folder in which Python looks."""
+        """Move the packages into the other folder that Python searches."""
         self._package.parent.rename(self._package.parent.with_name("moved"))
 
     def client(self) -> Client:
@@ -83,7 +83,7 @@ def test_no_request_is_lost_and_none_is_made_twice(installed: Installed, clients
         searches, saved = 0, []
         client = installed.client()
         while not finished.is_set():
-            if number % 2:  # every second one connects for each search
+            if number % 2:  # every second client makes a new connection for each search
                 client.close()
                 client = installed.client()
             assert client.search("common", limit=3).total == 30
@@ -119,9 +119,9 @@ def test_gnoctl_tells_of_another_version_once_and_restarts_it_when_idle(machine:
         client.call("daemon.restart", NoParams(), DaemonRestartResult)
     assert machine.call("daemon.status")["version"] == "1.0.0"
     installed.install("1.1.0")
-    told = machine.run("search", "common", "--json")
-    assert "gnod is version 1.0.0, gnoctl is 1.1.0" in told.stderr
-    assert json.loads(told.stdout)["total"] == 30
+    first = machine.run("search", "common", "--json")
+    assert "gnod is version 1.0.0, gnoctl is 1.1.0" in first.stderr
+    assert json.loads(first.stdout)["total"] == 30
     for command in (["search", "common"], ["search", "nothing like it"], ["status"]):
         assert "version" not in machine.run(*command).stderr, command
     machine.hang_up()
@@ -134,7 +134,7 @@ def test_gnoctl_tells_of_another_version_once_and_restarts_it_when_idle(machine:
 
 @pytest.mark.stress
 def test_the_daemon_replaces_itself_some_time_after_an_upgrade(machine: Machine, installed: Installed) -> None:
-    installed.install("1.0.0")  # the same once more changes nothing
+    installed.install("1.0.0")  # installing the same version again has no effect
     installed.install("1.1.0")
     machine.hang_up()
     wait_until(lambda: installed.serving() == "1.1.0", 150)
@@ -144,7 +144,7 @@ def test_the_daemon_replaces_itself_some_time_after_an_upgrade(machine: Machine,
 
 @pytest.mark.stress
 def test_the_daemon_replaces_itself_after_an_upgrade_of_python(machine: Machine, installed: Installed) -> None:
-    """A Debian with another Python, or `pipx reinstall --python`: the packages are in another folder then."""
+    """After an upgrade of Python in Debian, or `pipx reinstall --python`, the packages are in another folder."""
     installed.move()
     machine.hang_up()
     wait_until(lambda: "daemon.replacing" in machine.log(100) and installed.serving() == "1.0.0", 150)

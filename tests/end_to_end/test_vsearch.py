@@ -1,4 +1,4 @@
-"""Search by meaning with real processes and a real model: from a file to its vectors, and what may go wrong between."""
+"""Search by meaning with real processes and a real model: from a file to its vectors, and the possible failures."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def status(machine: Machine) -> dict[str, Any]:
 
 
 def text_of(paragraphs: int, seed: int, headings: int = 0) -> str:
-    """Return a document of paragraphs of about 400 characters, with a heading before every so many."""
+    """Return a document of paragraphs of about 400 characters, with a heading before every `headings` of them."""
     choose = random.Random(seed)
     words = ["harbour", "crane", "vessel", "storm", "pilot", "cargo", "anchor", "ledger", "signal", "engine", "rope"]
     parts = []
@@ -65,7 +65,7 @@ def text_of(paragraphs: int, seed: int, headings: int = 0) -> str:
 
 
 def embedded_in_log(machine: Machine) -> list[int]:
-    """Return how many chunks each finished round has embedded."""
+    """Return the number of embedded chunks of each finished round."""
     log = next(machine.folder.rglob("*.log"))
     events = [json.loads(line) for line in log.read_text().splitlines()]
     return [event["chunks"] for event in events if event.get("event", event.get("message")) == "embedding.done"]
@@ -198,7 +198,7 @@ def test_another_model_embeds_while_the_old_one_answers(mini: Machine, minilm_on
     mini.ok("embed")
     (notes,) = status(mini)["collections"]
     assert (notes["model"], notes["next_model"], notes["embedded"]) == (f"file:{e5_onnx}", None, 3)
-    assert found(mini, "eine schlafende Katze")[0] == "cat.md", "this one knows German"
+    assert found(mini, "eine schlafende Katze")[0] == "cat.md", "this model knows German"
     with sqlite3.connect(f"file:{mini.database}?mode=ro", uri=True) as database:
         assert database.execute("SELECT count(*) FROM content_vectors").fetchone() == (3,)
         assert database.execute("SELECT count(*) FROM sqlite_schema WHERE name GLOB 'vec_????????'").fetchone() == (0,)
@@ -230,7 +230,7 @@ def test_similar(mini: Machine) -> None:
     assert misspelt["corrections"] == [{"written": "shdae", "searched": "shade"}]
     assert misspelt["hits"][0]["path"] == "tiger.md"
     assert mini.json("vsearch", "a big cat in the shdae", "--exact")["corrections"] == []
-    assert found(mini, 'a big "cat -in (the shdae')[0] == "tiger.md", "what is an operator elsewhere is text here"
+    assert found(mini, 'a big "cat -in (the shdae')[0] == "tiger.md", "operators of keyword search are text here"
 
 
 def test_a_model_that_is_not_installed(machine: Machine) -> None:
@@ -247,7 +247,7 @@ def test_a_model_that_is_not_installed(machine: Machine) -> None:
     assert followed.returncode == 2
     assert "gnoctl models pull" in followed.stderr
     assert "gnoctl models pull" in machine.ok("status")
-    assert machine.paths("kitten") == ["cat.md"], "keywords go on"
+    assert machine.paths("kitten") == ["cat.md"], "keyword search continues"
 
 
 def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> None:
@@ -259,7 +259,7 @@ def test_a_fresh_search_does_not_wait_for_what_comes_after_it(mini: Machine) -> 
         for number in range(600):
             if is_over.wait(0.2):
                 return
-            # The search waits for the first files: even a busy machine has embedded them long before the flood ends.
+            # The search waits for the first files. Even a busy machine has embedded them long before the last file.
             paragraphs = 8 if number < 2 else 40
             texts = [
                 f"Paragraph {number}.{k}: " + f"tide {number * k} and harbour {k}. " * 40 for k in range(paragraphs)

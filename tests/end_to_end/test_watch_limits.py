@@ -1,4 +1,4 @@
-"""The limits of inotify: where events cannot be had, or were lost, nothing else is lost, and status says so."""
+"""The limits of inotify: if events are not available or were lost, nothing else is lost, and status reports it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.machine import Machine, wait_until
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/sys/fs/inotify").is_dir(), reason="inotify is Linux's"),
+    pytest.mark.skipif(not Path("/proc/sys/fs/inotify").is_dir(), reason="inotify exists only on Linux"),
 ]
 
 
@@ -29,7 +29,7 @@ def notes(machine: Machine) -> Folder:
 
 @pytest.fixture
 def running(notes: Folder) -> Folder:
-    """A collection of 400 documents that is watched by a daemon that can be stopped and continued."""
+    """A collection of 400 documents, watched by a daemon that can be stopped and continued."""
     for number in range(400):
         notes.write(f"d{number % 20}/{number}.md", f"# Zebra\n\nNumber n{number}.\n")
     notes.machine.ok("init", str(notes.path))
@@ -48,15 +48,15 @@ def state(machine: Machine, name: str = "notes") -> dict[str, Any]:
 def expect_polling(machine: Machine, limit: str) -> None:
     wait_until(lambda: state(machine)["watch"] == "polling")
     reason = state(machine)["watch_reason"]
-    assert limit in reason, "the limit is named"
-    assert "sysctl" in reason, "what to do is said"
+    assert limit in reason, "the message names the limit"
+    assert "sysctl" in reason, "the message says what to do"
     assert limit in machine.ok("status")
     freshness = machine.call("search.lexical", query="zebra")["freshness"]
     assert (freshness["current"], freshness["unwatched"]) == (not freshness["pending"], ["notes"])
 
 
 def change_everything(notes: Folder) -> None:
-    """From `d0/a.md` to `d19/a.md`, each with a zebra: modify, create, move and delete."""
+    """Modify, create, move and delete files, beginning with `d0/a.md` to `d19/a.md`, which all contain a zebra."""
     for number in range(20):
         notes.write(f"d{number}/a.md", "# Lion\n")
     notes.expect("lion", *(f"d{n}/a.md" for n in range(20)))
@@ -151,11 +151,11 @@ def test_a_higher_limit_and_a_restart_bring_events_back(notes: Folder) -> None:
 
 
 def overflow(machine: Machine) -> None:
-    """Make more events than the system keeps for who does not fetch them."""
+    """Make more events than the system queues for a stopped process."""
     keeps = int(Path("/proc/sys/fs/inotify/max_queued_events").read_text())
     file = machine.notes / "back and forth.tmp"
     file.touch()
-    for _ in range(keeps // 4 + 1000):  # each name twice: no two equal events in a row, which the system would join
+    for _ in range(keeps // 4 + 1000):  # alternate the names, because the system would join equal events
         file.rename(machine.notes / "forth and back.tmp")
         (machine.notes / "forth and back.tmp").rename(file)
     file.unlink()
@@ -167,7 +167,7 @@ def test_more_events_than_the_system_keeps(running: Folder) -> None:
     os.kill(pid, signal.SIGSTOP)
     try:
         overflow(running.machine)
-        # Of what comes now there are no events.
+        # The following changes cause no events.
         for number in range(0, 400, 4):
             running.write(f"d{number % 20}/{number}.md", "# Lion\n")
         for number in range(1, 400, 4):
@@ -184,7 +184,7 @@ def test_more_events_than_the_system_keeps(running: Folder) -> None:
     running.expect_documents(*expected)
     running.expect("lion", *(path for path in expected if _number(path) % 4 == 0 and "new" not in path))
     running.expect("tiger", *(path for path in expected if path.startswith("new")))
-    # What came then is watched now.
+    # New folders of that time are watched now.
     running.write("new7/sub/later.md", "# Giraffe\n")
     running.write("e3/later.md", "# Giraffe\n")
     running.expect("giraffe", "e3/later.md", "new7/sub/later.md")

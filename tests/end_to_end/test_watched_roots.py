@@ -1,4 +1,4 @@
-"""Collections whose folder vanishes, and files that may not be read: nothing is forgotten, and it is said."""
+"""If the folder of a collection vanishes, or a file must not be read, its documents stay, and status reports it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.machine import Machine, temporary_machine, wait_until
 
 pytestmark = pytest.mark.slow
 
-# Root without the right to read everything.
+# Root without the capability to read everything.
 NO_OVERRIDE = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
 
 
 @pytest.fixture(scope="module")
 def daemon() -> Iterator[Machine]:
-    """One that watches the collection of each test in turn."""
+    """A machine with a daemon that watches the collections of all tests in turn."""
     with temporary_machine() as machine:
         machine.start()
         yield machine
@@ -33,14 +33,14 @@ def daemon() -> Iterator[Machine]:
 
 @pytest.fixture(scope="module")
 def permitted_daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    """The same, but it has to have permission for what it reads."""
+    """The same, but its daemon needs permission to read a file."""
     probe = tmp_path_factory.mktemp("permitted") / "probe"
     probe.touch(mode=0o000)
     below = NO_OVERRIDE if os.geteuid() == 0 else ()
     if shutil.which("setpriv") is None and below:
-        pytest.skip("root may read everything, and setpriv is not installed")
+        pytest.skip("permissions do not restrict root, and setpriv is not installed")
     if subprocess.run([*below, "cat", str(probe)], capture_output=True, check=False).returncode == 0:
-        pytest.skip("whoever runs this may read everything")
+        pytest.skip("permissions do not restrict this user")
     with temporary_machine() as machine:
         machine.start(*below)
         yield machine
@@ -57,8 +57,7 @@ def permitted(permitted_daemon: Machine) -> Iterator[Folder]:
 
 
 def watched(machine: Machine) -> Iterator[Folder]:
-    """A watched collection of two documents, `a.md` with a zebra in it and `sub/b.md` with a camel; in a folder of its
-    own."""
+    """A watched collection in its own folder, with two documents: `a.md` with a zebra and `sub/b.md` with a camel."""
     with tempfile.TemporaryDirectory(dir=machine.folder) as folder:
         notes = Folder(machine, Path(folder) / "notes", "notes")
         notes.write("a.md", "# Zebra\n")
@@ -75,7 +74,7 @@ def state(folder: Folder) -> dict[str, Any]:
 
 
 def expect_gone(folder: Folder) -> None:
-    """Wait until the collection is said to be unavailable; its documents must stay."""
+    """Wait until status reports the collection as unavailable. Its documents must stay."""
 
     def freshness() -> dict[str, Any]:
         return dict(folder.machine.call("search.lexical", query="zebra")["freshness"])
@@ -183,7 +182,7 @@ def test_another_folder_takes_the_roots_place_at_once(notes: Folder) -> None:
     notes.expect("tiger", "sub/d.md")
 
 
-def test_all_files_deleted_is_no_vanished_root(notes: Folder) -> None:
+def test_deleting_all_files_does_not_look_like_a_vanished_root(notes: Folder) -> None:
     for path in notes.path.iterdir():
         shutil.rmtree(path) if path.is_dir() else path.unlink()
     notes.expect_documents()
@@ -223,7 +222,7 @@ def test_a_link_as_the_root(machine: Machine) -> None:
     "kind", ["its own file system", pytest.param("a folder bound to it", marks=pytest.mark.stress)]
 )
 def test_a_drive_is_unmounted_and_mounted_again(machine: Machine, kind: str) -> None:
-    """The empty folder below a drive is there when the drive is not: that must not look as if all were deleted."""
+    """Without the drive, the empty folder below it is visible. The daemon must not take this for deleted files."""
     notes = Folder(machine, machine.notes, "notes")
     drive = machine.folder / "drive"
     drive.mkdir()
@@ -237,7 +236,7 @@ def test_a_drive_is_unmounted_and_mounted_again(machine: Machine, kind: str) -> 
         assert notes.documents() == ["a.md", "sub/b.md"]
         inside.run("umount notes")
         expect_gone(notes)
-        time.sleep(4)  # a drive that is back at once has the numbers of before, and may be met a minute later only
+        time.sleep(4)  # a drive that returns at once has the same numbers, and may be noticed only a minute later
         inside.run(f"{mount} && {fill} && echo '# Lion' > notes/c.md && rm notes/sub/b.md")
         notes.expect("lion", "c.md", timeout_s=90)
         notes.expect_documents("a.md", "c.md")

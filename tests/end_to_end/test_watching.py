@@ -1,4 +1,4 @@
-"""What happens to files in a watched folder is found without being asked for: the real daemon, the real watcher."""
+"""A real daemon with a real watcher finds all changes in a watched folder without a request."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def watched() -> Iterator[Machine]:
         watch(machine)
         yield machine
         machine.end()
-        # Status compares with the disk, and would have mended what the watch had missed.
+        # Status compares with the disk, and would have repaired the changes that the watcher missed.
         logs = (machine.folder / "data" / "logs").glob("*.log")
         assert not any("watch.missed" in log.read_text() for log in logs)
 
@@ -58,7 +58,7 @@ def other(watched: Machine, folder: Folder) -> Iterator[Folder]:
 
 @pytest.fixture
 def outside(watched: Machine, folder: Folder) -> Path:
-    """A folder that nobody watches, on the same file system."""
+    """A folder on the same file system that is not watched."""
     outside = watched.folder / f"outside-{folder.path.name}"
     outside.mkdir()
     return outside
@@ -114,7 +114,7 @@ def test_trees_deleted_and_made_again(folder: Folder) -> None:
     for round_number, word in enumerate(("zebra", "lion", "tiger", "giraffe")):
         for name in names:
             folder.write(f"tree/{name}", f"# {word}\n")
-        if round_number != 2:  # and once without letting it be seen
+        if round_number != 2:  # in one round, delete without waiting for the daemon
             folder.expect(word, *(f"tree/{name}" for name in names))
             shutil.rmtree(folder / "tree")
         else:
@@ -182,7 +182,7 @@ def test_files_that_are_still_being_written(folder: Folder) -> None:
             slow.write(f"Line {number} of something that takes its time.\n")
             slow.flush()
             time.sleep(0.03)
-        folder.expect("camel", "open.md")  # nobody has closed it yet
+        folder.expect("camel", "open.md")  # the file is not closed yet
         slow.write("And in the end a zebra.\n")
     folder.expect("zebra", "slow.md")
     folder.machine.quiet()
@@ -224,7 +224,7 @@ def test_names(folder: Folder) -> None:
 
 
 @needs_any_name
-def test_a_name_that_is_no_text(folder: Folder) -> None:
+def test_a_file_name_that_is_not_utf8(folder: Folder) -> None:
     name = os.fsencode(folder.path) + b"/caf\xe9.md"
     Path(os.fsdecode(name)).write_text("# Zebra\n")
     folder.write("a.md", "# Zebra\n")
@@ -297,7 +297,7 @@ def test_deeper_than_a_path_may_be_long(folder: Folder) -> None:
     folder.write(f"{name}/{name}/a.md", "# Zebra\n")
     folder.expect("zebra", f"{name}/{name}/a.md")
     folder.machine.quiet()
-    assert folder.failed(), "what cannot be reached is said"
+    assert folder.failed(), "status reports the unreachable part"
     folder.write("b.md", "# Lion\n")
     folder.expect("lion", "b.md")
     folder.clear()
@@ -357,7 +357,7 @@ def test_gitignore_edited(folder: Folder) -> None:
     folder.expect("lion", "draft-b.md", "private/d.md", "private/new/e.md")
     folder.write("private/new/e.md", "# Tiger\n")
     folder.expect("tiger", "private/new/e.md")
-    folder.write("sub/.gitignore", "!draft-c.md\n")  # a folder that is left out is not looked into
+    folder.write("sub/.gitignore", "!draft-c.md\n")  # the daemon does not enter an excluded folder
     (folder / ".gitignore").unlink()
     folder.expect("zebra", "a.md", "sub/draft-c.md")
     (folder / "sub" / ".gitignore").write_text("draft-c.md\n")

@@ -9,7 +9,7 @@ import pytest
 
 from tests.machine import Machine
 
-# Made-up words: of a document, a file, a folder, a query and settings.
+# Made-up words of a document, a file, a folder, a query and settings.
 WORDS = ["Quarbeln", "brixotti", "Zimbrel", "murgatz", "plonfert", "wexlinger", "tarvosk", "Gnirdel"]
 
 _SAMPLE = re.compile(r'gnod_[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [0-9.e-]+')

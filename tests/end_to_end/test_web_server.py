@@ -1,4 +1,4 @@
-"""`gnoctl web` as a real process: raw HTTP, hostile and friendly, while the daemon comes and goes."""
+"""`gnoctl web` as a real process: raw HTTP, hostile and friendly requests, while the daemon stops and starts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Answer(NamedTuple):
 
 
 class Site:
-    """The page of a machine. A context manager: at its end the server does not run."""
+    """The web server of a machine. A context manager, which ends the server."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -78,7 +78,7 @@ class Site:
         return http.client.HTTPConnection(self.host, timeout=60)
 
     def send(self, method: str, path: str, body: bytes | None = None, **headers: str | None) -> Answer:
-        """Send a request as the page does; `headers` replace its own, None leaves one out."""
+        """Send a request like the page. `headers` replace the headers of the page; None removes one."""
         own: dict[str, str | None] = {"Cookie": self.cookie}
         if method == "POST":
             own |= {"Origin": self.origin, "Content-Type": "application/json"}
@@ -101,7 +101,7 @@ class Site:
         return self.send("POST", path, json.dumps(params or {}).encode(), **headers)
 
     def raw(self, request: bytes) -> bytes:
-        """Return all that comes back for bytes that no HTTP library sends."""
+        """Send bytes that no HTTP library sends, and return the complete answer."""
         with socket.create_connection(("127.0.0.1", int(self.host.partition(":")[2])), timeout=60) as sock:
             sock.sendall(request)
             sock.shutdown(socket.SHUT_WR)
@@ -113,7 +113,7 @@ class Site:
 
 
 class Events:
-    """The stream of events, read one by one."""
+    """The stream of events."""
 
     def __init__(self, site: Site) -> None:
         self._connection = site.connection()
@@ -122,7 +122,7 @@ class Events:
         assert self._response.headers["Content-Type"].startswith("text/event-stream")
 
     def next(self, name: str) -> Any:
-        """Return the data of the next event of that name."""
+        """Return the data of the next event with this name."""
         event = ""
         while True:
             line = self._response.readline().decode()
@@ -243,7 +243,7 @@ def test_every_answer_has_the_headers(site: Site) -> None:
     ],
 )
 def test_requests_of_others_are_refused(site: Site, status: int, change: dict[str, str | None]) -> None:
-    """One of each kind: tests/web/test_security.py has the others."""
+    """This checks one request of each kind; tests/web/test_security.py has the others."""
     port = site.host.partition(":")[2]
     headers = {name: value and value.replace("{port}", port) for name, value in change.items()}
     for path in ("/api/rpc/search.list", "/api/rpc/index.status"):
@@ -406,7 +406,7 @@ def picture(site: Site, target: str, kind: str = "embed") -> Answer:
         ("../vault/OAR.PNG", "markdown", "png"),
         ("deep.gif", "embed", "gif"),
         ("media/deep.gif", "embed", "gif"),
-        ("deep.gif", "markdown", "gif"),  # Obsidian writes the shortest path in Markdown too
+        ("deep.gif", "markdown", "gif"),  # Obsidian also writes the shortest path in Markdown
         ("media/my%20%C3%B6ar.png", "markdown", "png"),
         ("my o\u0308ar.png", "embed", "png"),
         ("straße.png", "embed", "png"),
@@ -417,7 +417,7 @@ def picture(site: Site, target: str, kind: str = "embed") -> Answer:
 def test_pictures_of_the_collection_are_shown(site: Site, target: str, kind: str, mime: str) -> None:
     answer = picture(site, target, kind)
     assert (answer.status, answer.headers["content-type"]) == (200, f"image/{mime}"), answer.body
-    # Opened as a page, an SVG runs no script and loads nothing.
+    # If an SVG is opened as a page, it runs no script and loads nothing.
     assert answer.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'; sandbox"
     assert answer.headers["x-content-type-options"] == "nosniff"
     query = urlencode({"ref": "notes/vault/boat.md", "target": target, "kind": kind})
@@ -466,7 +466,7 @@ def test_notes_that_embed_each_other_end(site: Site) -> None:
     assert "Circle › Below</a></p><h2>Below</h2>" in html
     assert 'href="/doc/notes/vault/circle.md"' in html
     own = site.get("/api/document?ref=notes/vault/own.md").json["html"]
-    assert own.count("zqxpart") == 3  # the section, and it in each place that names it, but not in itself
+    assert own.count("zqxpart") == 3  # the section itself and its embeddings elsewhere, but not inside itself
     assert re.search(r"<summary>Notes <span>3</span></summary>.*/doc/notes/vault/circle.md", html)
     assert "Notes <span>3</span>" in site.get("/api/document?ref=notes/vault/all.base").json["html"]
 
@@ -580,12 +580,12 @@ def test_a_missing_daemon_is_an_answer(site: Site) -> None:
 
 def test_another_user_is_refused(site: Site) -> None:
     if os.getuid() != 0:
-        pytest.skip("only root can become another user")
+        pytest.skip("needs root, to become another user")
 
     def status() -> int:
         connection = site.connection()
         with contextlib.closing(connection):
-            connection.connect()  # the socket belongs to the present user
+            connection.connect()  # the socket belongs to the current user
             connection.request("GET", "/", headers={"Cookie": site.cookie})
             return connection.getresponse().status
 
@@ -599,8 +599,8 @@ def test_another_user_is_refused(site: Site) -> None:
 
 
 def test_ctrl_c_ends_it_at_once(site: Site) -> None:
-    """Last: also with an open stream."""
-    other = Site(site.machine)  # the first one still has the lock: it only prints its address
+    """This test is the last, because it ends the server. A stream is open meanwhile."""
+    other = Site(site.machine)  # the first server still has the lock, so this one only prints its address
     assert other.address == site.address
     other.end()
     events = Events(site)

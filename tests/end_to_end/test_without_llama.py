@@ -1,4 +1,4 @@
-"""gnod without llama-cpp-python, as pipx installs it where there is no compiler."""
+"""gnod without llama-cpp-python, as pipx installs it on machines without a compiler."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _GGUF = "hf:org/repo/model.gguf"
 
 @pytest.fixture(scope="module")
 def bare(minilm_onnx: Path, measured_models: Path) -> Iterator[Machine]:
-    """A machine with notes and an embedding model, whose Python cannot import llama_cpp. One for all tests: each start
-    of a program is one of Python."""
+    """A machine with notes and an embedding model, whose Python cannot import llama_cpp. All tests share it, because
+    each program starts a new Python."""
     with Machine.in_temporary_folder() as machine:
         python = machine.folder / "python"
         python.mkdir()

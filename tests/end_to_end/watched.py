@@ -1,4 +1,4 @@
-"""Shared by the tests of watching: a watched collection, with a folder for each test."""
+"""A watched collection with a folder for each test, which the tests of watching share."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Folder:
         return sorted(hit["path"].removeprefix(self._prefix) for hit in found["hits"])
 
     def documents(self, docids: Collection[str] | None = None) -> list[str]:
-        """Return the paths of all documents, or of those with these docids, which copies share."""
+        """Return the paths of all documents, or of the documents with these docids, which copies share."""
         scope = f"{self._collection}/{self._prefix}".rstrip("/")
         listed = self.machine.call("document.list", scope=scope, limit=100_000)["documents"]
         kept = [entry for entry in listed if docids is None or entry["docid"] in docids]

@@ -1,8 +1,8 @@
-"""What a released protocol promises to its clients, compared with the present protocol: see docs/protocol.md.
+"""Compare the promises of a released protocol with the present protocol: see docs/protocol.md.
 
     python -m tests.protocol.compatibility 1.0      # writes tests/protocol/released/1.0.json, at a release
 
-A released document is that of `rpc.discover` without its prose.
+A released document is the result of `rpc.discover` without its prose.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def promises() -> Schema:
 
 
 def breaks(old: Schema, new: Schema) -> list[str]:
-    """Return what a client of `old` would notice of `new`, each as `place: what`."""
+    """Return the differences that a client of `old` would notice in `new`, as `place: what`."""
     return [f"{where}: {what}" for where, what in _breaks(old, new)]
 
 
 def _without_prose(value: Any) -> Any:
     match value:
         case {"properties": dict(properties)}:  # a field may be called `title`
-            rest = _without_prose({name: each for name, each in value.items() if name != "properties"})
-            return rest | {"properties": {name: _without_prose(each) for name, each in properties.items()}}
+            rest = _without_prose({name: item for name, item in value.items() if name != "properties"})
+            return rest | {"properties": {name: _without_prose(item) for name, item in properties.items()}}
         case dict():
-            return {name: _without_prose(each) for name, each in value.items() if name not in _PROSE}
+            return {name: _without_prose(item) for name, item in value.items() if name not in _PROSE}
         case list():
-            return [_without_prose(each) for each in value]
+            return [_without_prose(item) for item in value]
     return value
 
 
@@ -85,8 +85,8 @@ def _breaks(old: Schema, new: Schema) -> Found:
 
 
 class _Comparison(NamedTuple):
-    """`seen`: the pairs of named schemas that were compared, because schemas may contain themselves. `is_input`:
-    whether clients send the value. What they send may get wider, what they receive may get narrower."""
+    """`seen`: the pairs of named schemas already compared, because schemas may contain themselves. `is_input`: clients
+    send the value. Types of sent values may get wider, types of received values may get narrower."""
 
     old: Schema
     new: Schema
@@ -122,7 +122,7 @@ class _Comparison(NamedTuple):
         if old.get("type") != new.get("type"):
             yield where, f"its type was {old.get('type')} and is {new.get('type')}"
             return
-        # A client may wait for a value, and must expect further ones.
+        # A client may rely on a value, and must expect further values.
         values: list[object] = old.get("enum", [])
         if gone := {str(each) for each in values if each not in (new.get("enum") or values)}:
             yield where, f"the values {sorted(gone)} are gone"
@@ -153,7 +153,7 @@ def _limits(where: str, old: Schema, new: Schema) -> Found:
 
 
 def _alternatives(schema: Schema, named: Schema) -> list[Schema]:
-    """Return the schemas of which a value has one, without references."""
+    """Return the alternative schemas of a value, with references resolved."""
     if "$ref" in schema and schema["$ref"].startswith("#"):
         return _alternatives(named[schema["$ref"].rpartition("/")[2]], named)
     if "anyOf" in schema:

@@ -1,4 +1,4 @@
-"""The present protocol keeps what released ones promised, and each kind of broken promise is noticed."""
+"""The present protocol keeps the promises of released ones, and the comparison notices each kind of broken promise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.protocol.compatibility import RELEASED, Schema, breaks, promises
 
 @pytest.mark.parametrize("released", sorted(RELEASED.glob("*.json")), ids=lambda path: path.stem)
 def test_the_present_protocol_keeps_every_promise(released: Path) -> None:
-    """Before 1.0 is released, a change may break one: then run `make freeze`."""
+    """Before the release of 1.0, a change may break a promise: then run `make freeze`."""
     assert breaks(json.loads(released.read_text(encoding="utf-8")), promises()) == []
 
 

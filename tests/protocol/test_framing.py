@@ -27,7 +27,7 @@ def split(data: bytes, cuts: list[int]) -> list[bytes]:
 
 
 def read(pieces: list[bytes], limit: int = 1000) -> tuple[list[bytes], str | None]:
-    """Return the payloads, and the message of the fault that ended the stream."""
+    """Return the payloads, and the message of the fault that ends the stream."""
     framer = Framer(limit)
     got: list[bytes] = []
     try:

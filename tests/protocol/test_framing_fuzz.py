@@ -1,4 +1,4 @@
-"""Any bytes in any split: only gnod's own errors, the same messages for every split, and bounded memory."""
+"""For any bytes in any split, framing raises only gnod's own errors, gives the same messages, and bounds its memory."""
 
 from __future__ import annotations
 

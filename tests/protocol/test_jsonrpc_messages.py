@@ -10,7 +10,7 @@ from gnod.errors import CollectionNotFound, GnoError, InvalidRequest, ParseError
 from gnod.protocol import jsonrpc
 from gnod.protocol.jsonrpc import BadRequestError, RequestId, decode_request
 
-# Python 3.14 accepts what fits into the stack of the thread.
+# Python 3.14 accepts any depth that fits into the stack of the thread.
 DEEP = b"[" * 1_000_000 + b"]" * 1_000_000
 NO_TEXT = [b"\0", b"\x1b[31m", b"\\ud800", b"\\udc00\\ud800"]
 

@@ -1,4 +1,4 @@
-"""The result of `rpc.discover`: a valid OpenRPC document with everything that a client needs."""
+"""The result of `rpc.discover` is a valid OpenRPC document with everything that a client needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def schema(name: str) -> Any:
 
 
 def official() -> jsonschema.Draft7Validator:
-    """Return OpenRPC's meta-schema, with the meta-schema of the schemas in it."""
+    """Return OpenRPC's meta-schema, which includes the meta-schema of JSON Schema."""
     inner = DRAFT7.create_resource(schema("json_schema.json"))
     addresses = ("https://meta.json-schema.tools", "https://meta.json-schema.tools/")
     registry: Registry[Any] = Registry().with_resources([(address, inner) for address in addresses])

@@ -56,7 +56,7 @@ class TextResult(Result, frozen=True, kw_only=True):
 
 
 class SmallMethods:
-    """Handlers with something to see from outside: what began, and what was cancelled."""
+    """Handlers that record which requests have started, and which were cancelled."""
 
     def __init__(self) -> None:
         self.begun = asyncio.Semaphore(0)
@@ -80,7 +80,7 @@ class SmallMethods:
         return TextResult(text="released")
 
     async def in_turn(self, params: SizeParams, call: Call) -> TextResult:
-        """Note the number of the request, and wait, as one of the requests that take turns."""
+        """Record the number of the request, and wait as one of the requests that take turns."""
         async with self.turns:
             self.order.append(params.size)
             return await self.wait(NoParams(), call)
@@ -148,7 +148,7 @@ METHODS = {name: Method(name, _PARAMS.get(name, NoParams), TextResult, "") for n
 
 @contextmanager
 def short_folder() -> Iterator[Path]:
-    """A folder whose path leaves room for a socket's name, which pytest's own does not on macOS."""
+    """A folder with a path short enough for a socket. The paths of pytest are too long on macOS."""
     folder = Path(tempfile.mkdtemp(prefix="gnod-", dir="/tmp"))
     try:
         yield folder
@@ -167,7 +167,7 @@ def places_in(folder: Path, index: str = "default") -> IndexPaths:
 
 
 class Client:
-    """One connection. Closed by `async with`."""
+    """One connection, which `async with` closes."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -193,7 +193,7 @@ class Client:
         self.send(encode_call("$/cancelRequest", {"id": request_id}) + b"\n")
 
     async def receive(self) -> Any:
-        """Return the next message; EOFError when the daemon closed the connection."""
+        """Return the next message. Raises EOFError if the daemon closed the connection."""
         while not self._received:
             data = await self.reader.read(65536)
             if not data:
@@ -224,11 +224,11 @@ class Served:
         return Client(*await asyncio.open_unix_connection(self.socket))
 
     async def connections_left(self, count: int) -> None:
-        """Wait until no more than `count` are open."""
+        """Wait until at most `count` connections are open."""
         await until(lambda: self.stats.connections <= count)
 
     async def exchange(self, data: bytes) -> list[Any]:
-        """Send `data`, end our half as `nc -N` does, and return every answer."""
+        """Send `data`, close the sending side as `nc -N` does, and return every answer."""
         async with await self.client() as client:
             client.send(data)
             client.writer.write_eof()

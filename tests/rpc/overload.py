@@ -1,4 +1,4 @@
-"""A real daemon with a small index, to be attacked by tests, and what is left of each attack."""
+"""A real daemon with a small index, which tests attack, and checks for resources that an attack leaves behind."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.machine import Machine, wait_until
 SECRET = "the secret outside of every collection"
 LONG_TEXT_BYTES = 1_000_000
 LIMIT_EXCEEDED, BUSY = 309, 417
-# What the allocator keeps of an attack, and what caches of the index have taken meanwhile.
+# Memory that the allocator keeps after an attack, and that caches of the index have taken meanwhile.
 SLACK_BYTES = 120 * 1024 * 1024
 
 
@@ -32,21 +32,21 @@ PING = line("daemon.status", "ping")
 
 class OverloadedMachine(Machine):
     def begin(self) -> None:
-        """Start the daemon, and let it make all that stays."""
+        """Start the daemon, and make it allocate everything that it keeps."""
         self.write(deploy_md="# Deployment\n\nTo deploy, run node.js v1.2.3.\n", other_md="# Other\n\nSnake_case.\n")
         (self.notes / "long.md").write_text("# Long\n\n" + ("many words of a long text\n" * (LONG_TEXT_BYTES // 26)))
         (self.folder / "secret.md").write_text(SECRET)
         self.ok("init", str(self.notes), "--name", "notes")
         self.process = psutil.Process(self.pid())
-        # All that is made when it is first wanted, and stays: the threads that read SQLite, and their connections.
-        # Different queries: the same one would be answered once.
+        # The first use makes the threads that read SQLite, and their connections, and they stay.
+        # Use different queries, because equal ones would be answered once.
         searches = b"".join(line("search.lexical", number, query=f"deploy {number}") for number in range(32))
         reads = b"".join(line("document.get", number, ref="notes/long.md") for number in range(32))
         for requests in (searches, reads):
             self.answers(requests)
 
     def connect(self) -> socket.socket:
-        """Connect, and go on trying where too many wait to be accepted."""
+        """Connect, and keep trying while too many connections wait to be accepted."""
         deadline = time.monotonic() + 60
         while True:
             try:
@@ -58,7 +58,7 @@ class OverloadedMachine(Machine):
                 time.sleep(0.01)
 
     def answers(self, data: bytes) -> list[Any]:
-        """Send `data`, end our half, and return all that comes."""
+        """Send `data`, close the sending side, and return everything that arrives."""
         got = bytearray()
         with self.connect() as client, suppress(ConnectionResetError):
             send(client, data)
@@ -75,7 +75,7 @@ class OverloadedMachine(Machine):
         return sum(str(each.laddr) == str(self.socket) for each in self.process.net_connections("unix"))
 
     def vitals(self) -> tuple[int, int, int]:
-        """Return how many connections, files and threads there are. Pipes are left out: those to workers stay until
+        """Return the numbers of connections, files and threads. Pipes are left out: pipes to workers stay open until
         the workers have been idle for up to a minute."""
         return self.connections(), len(self.process.open_files()), self.process.num_threads()
 
@@ -89,7 +89,7 @@ class OverloadedMachine(Machine):
         yield
         self.hang_up()
         self.check_serves()
-        # Generous: work that nobody waits for any more may still be ending.
+        # The time is generous, because abandoned work may still be ending.
         wait_until(lambda: all(now <= then + 1 for now, then in zip(self.vitals(), before, strict=True)))
         wait_until(lambda: self.process.memory_info().rss < resident + SLACK_BYTES, 60)
 
@@ -102,7 +102,7 @@ def overloaded_machine() -> Iterator[OverloadedMachine]:
 
 
 def send(client: socket.socket, data: bytes) -> None:
-    """Send it all, unless the daemon has had enough."""
+    """Send all of `data`, unless the daemon closes the connection."""
     with suppress(BrokenPipeError, ConnectionResetError):
         client.sendall(data)
 

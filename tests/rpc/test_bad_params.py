@@ -1,4 +1,4 @@
-"""What a handler never gets to see, and what a client gets to read instead."""
+"""Bad parameters never reach a handler, and the client gets an error that explains them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_bad_params() -> None:
             assert len(error["message"]) < 300
 
 
-async def test_bytes_that_are_no_utf8_are_answered_by_id() -> None:
+async def test_invalid_utf8_is_answered_by_id() -> None:
     async with serving() as served:
         for raw in (b"\xff\xfe", b"\xed\xa0\x80", b"\xf8\x88\x80\x80\x80"):
             sent = b'{"jsonrpc":"2.0","method":"echo","params":{"text":"' + raw + b'"},"id":5}\n'

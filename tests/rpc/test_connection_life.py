@@ -1,4 +1,4 @@
-"""Cancelling, half-closed and vanished clients, other users, and an orderly end."""
+"""Clients that cancel, close one half or vanish, other users, and an orderly shutdown."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ async def test_a_client_that_goes_after_it_ended_its_half_has_its_requests_cance
         client.writer.write_eof()
         await served.methods.begun.acquire()
         await asyncio.sleep(0.02)
-        assert served.methods.cancelled.locked(), "the end of one half cancels nothing"
+        assert served.methods.cancelled.locked(), "closing one half cancels nothing"
         client.writer.close()
         await served.methods.cancelled.acquire()
         await served.connections_left(0)
@@ -126,7 +126,7 @@ async def test_a_client_killed_with_unread_answers_affects_no_other() -> None:
         assert "result" in await other.receive()
 
 
-def test_both_halves_closed_and_one_half_closed_are_told_apart() -> None:
+def test_both_halves_closed_and_one_half_closed_are_distinguished() -> None:
     ours, theirs = socket.socketpair()
     with ours, theirs:
         assert not peer_is_gone(ours)
@@ -135,7 +135,7 @@ def test_both_halves_closed_and_one_half_closed_are_told_apart() -> None:
         assert not peer_is_gone(ours)
         theirs.close()
         assert peer_is_gone(ours)
-    assert peer_is_gone(ours), "our own end is closed"
+    assert peer_is_gone(ours), "our end is closed"
 
 
 def test_the_uid_of_the_peer_is_the_kernels_word() -> None:

@@ -1,4 +1,4 @@
-"""Nothing that a client does makes the daemon's memory grow without end, or stops it from serving others."""
+"""No client can make the daemon's memory grow without limit, or stop the daemon from serving others."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ async def test_requests_before_a_framing_fault_are_answered() -> None:
 
 
 async def test_half_a_message_times_out() -> None:
-    for begun in (b'{"jsonrpc"', b"Content-Length: 10\r\n\r\n", b"C"):
+    for beginning in (b'{"jsonrpc"', b"Content-Length: 10\r\n\r\n", b"C"):
         async with serving(ConnectionLimits(message_timeout_s=0.03)) as served, await served.client() as client:
-            client.send(begun)
+            client.send(beginning)
             (answer,) = await client.receive_all()
             assert answer["error"]["code"] == TIMED_OUT
 
@@ -115,11 +115,11 @@ async def test_beyond_the_limit_the_daemon_can_still_be_asked_and_stopped() -> N
         async with await served.client(), await served.client():
             await until(lambda: served.stats.connections == 4)
             (answer,) = await served.exchange(b"")
-            assert answer["error"]["code"] == BUSY, "reserved places are few"
+            assert answer["error"]["code"] == BUSY, "the number of reserved connections is limited"
         await served.connections_left(2)
         served.transport._limits = limits._replace(reserved_s=0.01)
         async with await served.client() as idle:
-            assert await idle.receive_all() == [], "and nobody keeps one"
+            assert await idle.receive_all() == [], "a reserved connection is closed after its time"
         served.transport._limits = limits
         (answer,) = await served.exchange(encode_call("daemon.status", request_id=1))
         assert "result" in answer
@@ -139,9 +139,9 @@ async def test_a_connection_that_got_the_place_of_an_idle_one_is_an_ordinary_one
 async def test_the_one_that_has_idled_longest_makes_room() -> None:
     limits = ConnectionLimits(connections=4, reserved=0, idle_s=60)
     async with serving(limits) as served, contextlib.AsyncExitStack() as stack:
-        told, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
-        told.call("follow")
-        await told.receive()
+        subscriber, waiting, mute, spoken = [await stack.enter_async_context(await served.client()) for _ in range(4)]
+        subscriber.call("follow")
+        await subscriber.receive()
         waiting.call("wait")
         await served.methods.begun.acquire()
         spoken.call("echo")
@@ -156,8 +156,8 @@ async def test_the_one_that_has_idled_longest_makes_room() -> None:
         assert [answer["error"]["code"] for answer in await served.exchange(b"")] == [BUSY]
         served.methods.released.set()
         assert (await waiting.receive())["result"]["text"] == "released"
-        told.call("echo")
-        await told.receive()
+        subscriber.call("echo")
+        await subscriber.receive()
 
 
 async def test_an_answer_that_no_client_could_read_becomes_an_error() -> None:
@@ -167,7 +167,7 @@ async def test_an_answer_that_no_client_could_read_becomes_an_error() -> None:
 
 
 async def dropped(served: Served, client: Client) -> None:
-    """Wait until the daemon gives up on a client that has read nothing so far."""
+    """Wait until the daemon drops a client that has read nothing so far."""
     await served.connections_left(0)
     with contextlib.suppress(ConnectionError):
         assert await client.receive_all() == []
@@ -190,12 +190,12 @@ async def test_a_client_that_does_not_read_its_answer_is_dropped() -> None:
         await still_serves(served)
 
 
-async def test_a_client_that_sends_nonsense_and_never_reads_is_no_longer_read_from() -> None:
+async def test_the_daemon_stops_reading_from_a_client_that_sends_nonsense_and_never_reads() -> None:
     async with serving(ConnectionLimits(write_timeout_s=0.05)) as served, await served.client() as client:
         client.writer.transport.pause_reading()  # type: ignore[attr-defined]
         with pytest.raises(ConnectionError):
             await send_for_ever(client, b"{\n" * 10_000)
-        assert served.stats.requests < 5_000, "what fits between two full buffers"
+        assert served.stats.requests < 5_000, "only as much as fits into two buffers"
         await still_serves(served)
 
 
@@ -226,4 +226,4 @@ async def test_what_all_clients_have_half_sent_is_bounded_together() -> None:
         await served.connections_left(4)
         (answer,) = await clients[-1].receive_all()
         assert answer["error"]["code"] == BUSY
-        await still_serves(served)  # a little there is always room for
+        await still_serves(served)  # small messages are always allowed

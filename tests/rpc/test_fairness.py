@@ -1,4 +1,4 @@
-"""A client with many requests and one with few, over real connections."""
+"""A client with many requests does not delay a client with few, over real connections."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ async def test_a_client_with_many_requests_does_not_delay_one_with_one() -> None
         modest.call("in_turn", {"size": 1000}, request_id=1)
         modest.call("in_turn", {"size": 1001}, request_id=2)
         modest.call("echo", {"text": "cheap"}, request_id=3)
-        assert (await modest.receive())["id"] == 3, "what is cheap waits for nothing"
+        assert (await modest.receive())["id"] == 3, "cheap requests do not wait"
         greedy.cancel(1)
         assert (await greedy.receive())["error"]
         served.methods.released.set()
         assert [(await modest.receive())["id"] for _ in range(2)] == [1, 2]
         assert {(await greedy.receive())["id"] for _ in range(59)} == {0, *range(2, 60)}
-        assert served.methods.order[:5] == [0, 2, 1000, 3, 1001], "of each client one in turn"
+        assert served.methods.order[:5] == [0, 2, 1000, 3, 1001], "the clients take turns"
 
 
 def test_reads_of_a_database_take_turns(tmp_path: Path) -> None:
-    """The threads that read are what requests wait for."""
+    """Requests wait for the reader threads."""
     database = Database(tmp_path / "i.sqlite", readers=1)
     order: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Whatever clients do, the daemon serves the others, and nothing is left of it when they are gone."""
+"""Hostile clients do not keep the daemon from serving others, and leave no resources behind."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def outlived(daemon: OverloadedMachine) -> Iterator[None]:
 
 @contextmanager
 def served_meanwhile(daemon: OverloadedMachine) -> Iterator[None]:
-    """Another client, which was connected before, asks all the time and gets every answer."""
+    """Run another client, connected before, that sends requests all the time, and check that it gets every answer."""
     done = threading.Event()
     hits: list[int] = []
     failed: list[BaseException] = []
@@ -64,7 +64,7 @@ def served_meanwhile(daemon: OverloadedMachine) -> Iterator[None]:
             except BaseException as error:
                 failed.append(error)
 
-        # The daemon has accepted this client: what follows may take all other places.
+        # The daemon has accepted this client, so the attack may take all other connections.
         hits.append(search())
         other = threading.Thread(target=search_until_done)
         other.start()
@@ -117,7 +117,7 @@ def test_twenty_thousand_notifications(daemon: OverloadedMachine) -> None:
     silent = line("search.lexical") * 20_000
     with served_meanwhile(daemon), daemon.connect() as client:
         send(client, silent)
-        while True:  # those before it may be as many as a connection may have in flight
+        while True:  # at most as many requests precede it as may be in flight on a connection
             send(client, PING)
             (answer,) = read_messages(client, 1)
             if "result" in answer:
@@ -160,7 +160,7 @@ def test_a_subscriber_that_reads_nothing(daemon: OverloadedMachine) -> None:
 
 @pytest.mark.stress
 def test_a_search_does_not_wait_behind_hundreds_of_long_texts(daemon: OverloadedMachine) -> None:
-    """They are more than there are readers of the database, and were asked for first."""
+    """There are more long texts than readers of the database, and they are requested first."""
     asked = b"".join(line("document.get", number, ref="notes/long.md") for number in range(64))
     arrived: list[float] = []
 
@@ -177,7 +177,7 @@ def test_a_search_does_not_wait_behind_hundreds_of_long_texts(daemon: Overloaded
             client.shutdown(socket.SHUT_WR)
             reader.start()
         wait_until(lambda: arrived, 60)
-        time.sleep(0.1)  # for all of them to be begun
+        time.sleep(0.1)  # until all of them have started
         asked_at = time.monotonic()
         send(other, line("search.lexical", 1, query="deploy"))
         assert read_messages(other, 1)[0]["result"]["hits"]
@@ -190,10 +190,10 @@ def test_a_search_does_not_wait_behind_hundreds_of_long_texts(daemon: Overloaded
 
 @pytest.mark.stress
 def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
-    listed = line("collection.list", "ping")  # unlike `daemon.status`, not served beyond the limit
+    listed = line("collection.list", "ping")  # not served beyond the limit, unlike `daemon.status`
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < 2500:
-        pytest.skip(f"this machine allows {hard} open files")
+        pytest.skip(f"this machine allows only {hard} open files")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2500), hard))
     try:
         with ExitStack() as stack:
@@ -205,8 +205,8 @@ def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
             assert 200 <= len(held) <= 256
 
             def is_refused() -> bool:
-                """Take the places that others have left, of which the daemon may learn in a moment only."""
-                for client in held:  # none of them idles
+                """Take the free connections. The daemon may notice a moment later that other clients have left."""
+                for client in held:  # so that none of them is idle
                     send(client, listed)
                     assert _is_served(client)
                 for _ in range(256):
@@ -215,8 +215,8 @@ def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
                     if not _is_served(client):
                         break
                     held.append(client)
-                told = daemon.run("search", "deploy")
-                return (told.returncode, "256 connections are open" in told.stderr) == (2, True)
+                result = daemon.run("search", "deploy")
+                return (result.returncode, "256 connections are open" in result.stderr) == (2, True)
 
             wait_until(is_refused)
             wait_until(lambda: daemon.run("daemon", "status").returncode == 0)
@@ -225,7 +225,7 @@ def test_two_thousand_connections(daemon: OverloadedMachine) -> None:
 
 
 def _is_served(client: socket.socket) -> bool:
-    """Read the answer to a ping; the only other one is that there is no place."""
+    """Read the answer to a ping. Return False if the daemon refuses because too many connections are open."""
     (answer,) = read_messages(client, 1)
     assert "result" in answer or answer["error"]["code"] == BUSY
     return "result" in answer
@@ -233,19 +233,19 @@ def _is_served(client: socket.socket) -> bool:
 
 def test_another_users_connection_is_refused(daemon: OverloadedMachine) -> None:
     if os.getuid() != 0 or not shutil.which("nc"):
-        pytest.skip("only root can be somebody else, and that with nc")
+        pytest.skip("needs root, to become another user, and nc")
     daemon.folder.chmod(0o755)
-    daemon.socket.chmod(0o666)  # as if the modes did not keep others out already
+    daemon.socket.chmod(0o666)  # otherwise the modes would already keep other users out
     command = ["nc", "-U", str(daemon.socket)]
     try:
         with served_meanwhile(daemon):
-            told = subprocess.run(
+            result = subprocess.run(
                 command, user=65534, group=65534, cwd="/", input=b"", capture_output=True, timeout=30, check=False
             )
     finally:
         daemon.socket.chmod(0o600)
         daemon.folder.chmod(0o700)
-    assert json.loads(told.stdout)["error"]["message"] == "this socket serves another user"
+    assert json.loads(result.stdout)["error"]["message"] == "this socket serves another user"
 
 
 STATES = {

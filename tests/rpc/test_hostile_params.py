@@ -1,5 +1,5 @@
-"""Every parameter of every method gets what no client should send: an answer or an error of the caller's, never a fault
-of ours; and nothing outside of the collections is read."""
+"""For bad values in every parameter of every method, the daemon answers or reports an error of the caller, never an
+internal error. It reads nothing outside the collections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.stress.mutation import NASTY_NUMBERS, NASTY_TEXTS
 
 pytestmark = pytest.mark.slow
 
-# These would stop the daemon, change the config, leave the folder, use the network or take seconds.
+# These would stop the daemon, change the config, write outside the folder, use the network or take seconds.
 LEFT_OUT = """
     daemon.shutdown collection.add context.add models.use models.pull models.clear doctor.run index.cleanup ask.answer
     daemon.restart index.sync memory.unlock memory.move_key
@@ -57,7 +57,7 @@ def daemon() -> Iterator[OverloadedMachine]:
 
 
 def ask(daemon: OverloadedMachine, requests: list[bytes]) -> list[Any]:
-    """Return the answers, asked for some at a time."""
+    """Return the answers to the requests, which are sent in groups."""
     answers = []
     with daemon.connect() as client:
         for start in range(0, len(requests), 50):
@@ -78,7 +78,7 @@ def test_wrong_values_everywhere(daemon: OverloadedMachine, name: str, every: in
     asked: dict[int, object] = {}
     requests: list[bytes] = []
     for number, field in enumerate(fields):
-        # Each token is valid: the index would be synced, or memory overwritten, as often as there are values.
+        # Every token is valid, so each value would sync the index or overwrite a memory.
         is_costly = name.startswith("index.") or name in ("memory.lock", "models.recommend")
         if field.encode_name == "fresh" or (is_costly and field.encode_name == "progress_token"):
             continue
@@ -139,7 +139,7 @@ def test_a_thousand_references_that_lead_nowhere(daemon: OverloadedMachine) -> N
 
 @pytest.mark.stress
 def test_more_text_than_an_answer_holds(daemon: OverloadedMachine) -> None:
-    """Twenty texts of a megabyte: those that fit are there, and the others are named."""
+    """The answer to a request for twenty texts of a megabyte has the texts that fit, and names the others."""
     for number in range(20):
         (daemon.notes / f"long-{number}.md").write_text(f"# Number {number}\n\n" + ("x" * 999 + "\n") * 1000)
     daemon.call("index.sync")

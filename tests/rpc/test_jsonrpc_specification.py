@@ -1,7 +1,7 @@
 """The examples of https://www.jsonrpc.org/specification, over a real socket, in both framings.
 
-We take parameters by name only, so the examples with positional ones are answered with -32602 (the
-specification leaves that to the server); where an example is about something else, they are given by name.
+gnod accepts only parameters by name. It answers the examples with positional ones with -32602, which the specification
+permits. Where an example is about something else, its parameters are passed by name.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ EXAMPLES: list[tuple[str, str, list[Any]]] = [
 
 
 def outline(answer: Any) -> Any:
-    """Return (id, result or error code), after checking that it is a response and nothing more."""
+    """Check that the message is a plain response, and return (id, result or error code)."""
     if isinstance(answer, list):
         return [outline(member) for member in answer]
     assert answer["jsonrpc"] == "2.0"

@@ -1,4 +1,4 @@
-"""Progress, which may be thinned out, and texts, which come whole and in order; to a client that may read slowly."""
+"""A client that reads slowly may miss progress, but gets texts completely and in order."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def text(said: str) -> ProgressValue:
 
 
 class Reader:
-    """Takes what it is offered while it is open."""
+    """Accepts notifications while it is open."""
 
     def __init__(self, *, is_open: bool = True) -> None:
         self.is_open = is_open

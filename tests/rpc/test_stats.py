@@ -1,4 +1,4 @@
-"""What is counted of requests, over real connections."""
+"""The counters of requests, over real connections."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ async def test_calls_and_failures_are_counted_by_method() -> None:
 
 
 async def test_memory_does_not_grow_with_requests() -> None:
-    """A client may name any number of methods that do not exist."""
+    """Clients can send any number of unknown method names."""
     async with serving() as served, await served.client() as client:
         for number in range(400):
             client.call("echo" if number < 300 else f"no.such{number}", {"text": "a"}, request_id=number)

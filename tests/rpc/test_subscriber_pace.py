@@ -1,4 +1,4 @@
-"""How often a subscriber is told something, over a real stream, of an index that always has something new."""
+"""The rate of notifications to a subscriber, over a real stream, while the index changes all the time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GONE = msgspec.structs.replace(STATE, removed=[ChangedPath(uri="gno://n/a.md", c
 
 @asynccontextmanager
 async def followed(subscribing: Subscriptions, check: Check) -> AsyncIterator[asyncio.StreamReader]:
-    """Yield what the client reads from."""
+    """Yield the stream that the client reads from."""
     ours, theirs = socket.socketpair()
     _, writer = await asyncio.open_unix_connection(sock=ours)
     reader, their_writer = await asyncio.open_unix_connection(sock=theirs)
@@ -67,14 +67,14 @@ async def test_states_are_sent_at_intervals_and_so_is_the_last() -> None:
 
     async with followed(subscribing, check) as reader:
         await wake_often(subscribing, 2.2 * EVERY_S)
-        assert clock < 2.2 * EVERY_S / 0.05 + 3, "not each wake is a check"
+        assert clock < 2.2 * EVERY_S / 0.05 + 3, "several wakes share one check"
         subscribing.wake()
-        checks, told = clock, 0
-        while told <= checks:  # the last state is sent without another wake
+        checks, reported = clock, 0
+        while reported <= checks:  # the subscriber gets the last state without another wake
             async with asyncio.timeout(30):
-                told = json.loads(await reader.readline())["params"]["clock"]
+                reported = json.loads(await reader.readline())["params"]["clock"]
         await asyncio.sleep(1.5 * EVERY_S)
-        assert clock == told, "nobody checks while nothing happens"
+        assert clock == reported, "an idle subscriber does not check"
 
 
 async def test_changes_are_sent_at_once() -> None:

@@ -1,4 +1,4 @@
-"""`index.subscribe` over a real socket, with the real index behind it."""
+"""`index.subscribe` over a real socket, with a real index."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ LIMIT_EXCEEDED, COLLECTION_NOT_FOUND, SUBSCRIPTION_NOT_FOUND, INVALID_PARAMS = 3
 
 
 class Daemon:
-    """The services and a transport for them, in a folder of notes."""
+    """The services and their transport, in a folder of notes."""
 
     def __init__(self, folder: Path, served: composition.ComposedServices, transport: Transport, stats: Stats) -> None:
         self.notes = folder / "notes"
@@ -46,8 +46,8 @@ class Daemon:
         await self.services.freshness.refresh(["notes", "work"])
 
     def put(self, *paths: str, text: str = "# Note\n") -> None:
-        """Index documents, and say so, as a sync would. They have no files: where the folder is gone, a walk after a
-        standstill of the machine keeps them."""
+        """Index documents and report the change, as a sync would. They have no files. The folder is missing, so a walk
+        after the machine was suspended keeps them."""
         if self.notes.exists():
             self.notes.rmdir()
 
@@ -91,7 +91,7 @@ async def receive(client: Client) -> Any:
 
 
 async def call(client: Client, method: str, **params: object) -> Any:
-    """Return the answer; what is told meanwhile is put aside and lost."""
+    """Return the answer. Notifications that arrive meanwhile are discarded."""
     client.call(method, params, request_id="asked")
     while True:
         message = await receive(client)
@@ -115,7 +115,7 @@ async def next_changes(client: Client) -> Any:
 
 
 async def silence(client: Client, seconds: float = 0.7) -> None:
-    """Expect that no path is told for a while."""
+    """Expect that no notification names a path for a while."""
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(seconds):
             await next_changes(client)
@@ -129,12 +129,12 @@ async def test_the_state_first_and_then_what_changes(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         (daemon.notes / "a.md").write_text("# Alpha\n")
         await daemon.sync()
-        begun = await subscribe(client)
-        assert not begun["reset"]
-        (notes, _work) = begun["state"]["collections"]
+        subscribed = await subscribe(client)
+        assert not subscribed["reset"]
+        (notes, _work) = subscribed["state"]["collections"]
         assert (notes["name"], notes["documents"], notes["failed"], notes["available"]) == ("notes", 1, 0, True)
-        assert begun["state"]["embedding"]["state"]
-        assert "pending" in begun["state"]["freshness"]
+        assert subscribed["state"]["embedding"]["state"]
+        assert "pending" in subscribed["state"]["freshness"]
 
         (daemon.notes / "b.md").write_text("# Beta\n")
         await daemon.sync()
@@ -142,8 +142,8 @@ async def test_the_state_first_and_then_what_changes(short_tmp: Path) -> None:
         (beta,) = changed["indexed"]
         named = {"uri": "gno://notes/b.md", "collection": "notes", "path": "b.md", "title": "Beta"}
         assert beta == {**named, "docid": beta["docid"]}
-        assert changed["subscription"] == begun["subscription"]
-        assert changed["clock"] > begun["clock"]
+        assert changed["subscription"] == subscribed["subscription"]
+        assert changed["clock"] > subscribed["clock"]
 
         (daemon.notes / "a.md").unlink()
         (daemon.notes / "broken.pdf").write_bytes(b"%PDF-1.4 and then nothing")
@@ -164,24 +164,24 @@ async def test_pages_are_in_order_and_resuming_leaves_no_gap(short_tmp: Path) ->
         named = [f"{n:04}.md" for n in range(1200)]
         daemon.put(*named)
         async with await daemon.client() as client:
-            begun = await subscribe(client, since=0)
-            assert (begun["reset"], begun["clock"]) == (True, 0)
+            subscribed = await subscribe(client, since=0)
+            assert (subscribed["reset"], subscribed["clock"]) == (True, 0)
             pages = [await next_changes(client) for _ in range(3)]
             assert [path for page in pages for path in paths(page)] == named
             assert [(len(page["indexed"]), page["more"]) for page in pages] == [(500, True), (500, True), (200, False)]
             clocks = [page["clock"] for page in pages]
             assert clocks == sorted(set(clocks))
             await silence(client)
-        told: list[str] = []
+        reported: list[str] = []
         clock = 0
-        for _ in range(3):  # each time it hangs up after one page
+        for _ in range(3):  # it disconnects after each page
             async with await daemon.client() as client:
-                begun = await subscribe(client, since=clock)
-                assert begun["clock"] == clock
+                subscribed = await subscribe(client, since=clock)
+                assert subscribed["clock"] == clock
                 page = await next_changes(client)
-                told += paths(page)
+                reported += paths(page)
                 clock = page["clock"]
-        assert told == named
+        assert reported == named
         async with await daemon.client() as client:
             assert not (await subscribe(client, since=clock))["reset"]
             await silence(client)
@@ -197,10 +197,10 @@ async def test_a_clock_below_the_floor_gets_everything(short_tmp: Path) -> None:
         daemon.put("c.md")
         daemon.change(writing.purge)
         async with await daemon.client() as other:
-            begun = await subscribe(other, since=seen)
-            assert (begun["reset"], begun["clock"]) == (True, 0)
+            subscribed = await subscribe(other, since=seen)
+            assert (subscribed["reset"], subscribed["clock"]) == (True, 0)
             assert paths(await next_changes(other)) == ["c.md"]
-            assert (await subscribe(other, since=2**53))["reset"], "a clock of the future is not ours"
+            assert (await subscribe(other, since=2**53))["reset"], "a clock in the future is not from this index"
 
 
 async def test_a_subscriber_that_missed_changes_must_start_over(short_tmp: Path) -> None:
@@ -234,15 +234,15 @@ async def test_a_client_that_does_not_read_costs_no_memory_and_misses_nothing(sh
         waiting = unread(daemon)
         daemon.put("later.md")
         await asyncio.sleep(0.3)
-        assert unread(daemon) == waiting < 1_000_000, "of three megabytes"
+        assert unread(daemon) == waiting < 1_000_000, "of the three megabytes"
         client.writer.transport.resume_reading()  # type: ignore[attr-defined]
-        told: list[str] = []
+        reported: list[str] = []
         clocks: list[int] = []
-        while "later.md" not in told:
+        while "later.md" not in reported:
             changed = await next_changes(client)
-            told += paths(changed)
+            reported += paths(changed)
             clocks.append(changed["clock"])
-        assert told == [*named, "later.md"]
+        assert reported == [*named, "later.md"]
         assert clocks == sorted(set(clocks))
 
 
@@ -270,7 +270,7 @@ async def test_unsubscribing_and_the_limit_of_a_connection(short_tmp: Path) -> N
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client, await daemon.client() as other:
         number = (await subscribe(client))["subscription"]
         refused = await call(other, "index.unsubscribe", subscription=number)
-        assert refused["error"]["code"] == SUBSCRIPTION_NOT_FOUND, "it is another connection's"
+        assert refused["error"]["code"] == SUBSCRIPTION_NOT_FOUND, "the subscription belongs to another connection"
         ended = await call(client, "index.unsubscribe", subscription=number)
         assert ended["result"] == {"subscription": number}
         daemon.put("a.md")
@@ -292,11 +292,11 @@ async def test_the_end_of_the_connection_ends_it(short_tmp: Path) -> None:
             assert senders() == 1
         await until(lambda: not daemon.stats.connections)
         assert senders() == 0
-        daemon.put("a.md")  # nobody is there to be woken
+        daemon.put("a.md")  # there is no subscriber to wake
         await asyncio.sleep(0.1)
 
 
-async def test_a_subscriber_that_breaks_the_framing_is_told_nothing_more(
+async def test_a_subscriber_that_breaks_the_framing_gets_no_more_notifications(
     short_tmp: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
@@ -331,19 +331,19 @@ async def test_bad_parameters(short_tmp: Path) -> None:
 
 async def test_states_are_sent_at_intervals_and_only_when_they_change(short_tmp: Path) -> None:
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
-        begun = await subscribe(client)
-        for _ in range(40):  # for longer than an interval: the same state would be sent again
+        subscribed = await subscribe(client)
+        for _ in range(40):  # longer than an interval, in which the same state could be sent again
             daemon.services.subscriptions.wake()
             await asyncio.sleep(0.02)
         daemon.notes.rename(daemon.notes.with_name("elsewhere"))
         await daemon.sync()
-        freshness = begun["state"]["freshness"]
+        freshness = subscribed["state"]["freshness"]
         while freshness["unavailable"] != ["notes"]:
             changed = (await receive(client))["params"]
             assert (changed["indexed"], changed["removed"], changed["failed"]) == ([], [], [])
             freshness, before = changed["freshness"], freshness
             assert freshness != before
-        assert changed["clock"] >= begun["clock"]
+        assert changed["clock"] >= subscribed["clock"]
 
 
 async def test_a_collection_that_is_removed(short_tmp: Path) -> None:
@@ -354,15 +354,15 @@ async def test_a_collection_that_is_removed(short_tmp: Path) -> None:
         async with await daemon.client() as other:
             await call(other, "collection.rename", name="notes", new_name="diary")
             changed = await next_changes(client)
-            told = [(each["collection"], each["path"]) for each in changed["removed"] + changed["indexed"]]
-            assert told == [("notes", "a.md"), ("diary", "a.md")]
+            reported = [(each["collection"], each["path"]) for each in changed["removed"] + changed["indexed"]]
+            assert reported == [("notes", "a.md"), ("diary", "a.md")]
             await call(other, "collection.remove", name="diary")
             changed = await next_changes(client)
             assert [(each["collection"], each["path"]) for each in changed["removed"]] == [("diary", "a.md")]
 
 
-async def test_a_collection_without_documents_is_told(short_tmp: Path) -> None:
-    """It changes no path, and its sync may take too little time to be told."""
+async def test_a_collection_without_documents_is_notified(short_tmp: Path) -> None:
+    """It changes no path, and its sync may be too short for a notification."""
     async with a_daemon(short_tmp) as daemon, await daemon.client() as client:
         (short_tmp / "empty").mkdir()
         await subscribe(client)

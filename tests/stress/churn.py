@@ -1,7 +1,7 @@
 """A folder of generated documents that keeps changing, for the crash and soak runs.
 
-Text, Markdown, HTML, DOCX and PDF; some documents share their content, some are damaged. The same seed makes the same
-documents and the same changes.
+The documents are text, Markdown, HTML, DOCX and PDF; some share their content, some are damaged. The same seed makes
+the same documents and the same changes.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ _START_S = 1.0
 
 
 class Fault(Exception):
-    """Data is lost or wrong."""
+    """Data was lost or is wrong."""
 
 
 class Crashes:

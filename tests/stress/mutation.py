@@ -101,7 +101,7 @@ def _values(data: bytes, chance: random.Random) -> bytes:
 def _changed(value: Any, chance: random.Random, depth: int) -> Any:
     """Replace one nested value."""
     if isinstance(value, dict) and value and chance.random() < 0.9:
-        # Most of the logic depends on params.
+        # Most code paths depend on params.
         key = "params" if depth == 0 and "params" in value and chance.random() < 0.8 else chance.choice([*value])
         return {**value, key: _changed(value[key], chance, depth + 1)}
     if isinstance(value, list) and value and chance.random() < 0.7:

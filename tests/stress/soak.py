@@ -61,7 +61,7 @@ class Sample(NamedTuple):
 
 
 class Soak:
-    """One run. `failures` lists what went wrong."""
+    """One run. `failures` lists its faults."""
 
     def __init__(self, folder: Path, model: Path, answering: Path | None, seed: int, documents: int) -> None:
         self.samples: list[Sample] = []

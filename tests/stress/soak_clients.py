@@ -81,7 +81,7 @@ class Clients:
                         ref = chance.choice(hits).uri
                         client.similar(ref) if kind == "similar" else client.get(ref)
                 except (DocumentNotFound, NotEmbedded):
-                    hits = []  # removed or rewritten meanwhile
+                    hits = []  # the document was removed or rewritten meanwhile
                     continue
                 except GnoError as error:
                     self.failures.append(f"{kind}: {type(error).__name__}: {error}")
@@ -118,7 +118,7 @@ class Clients:
                     client.ask(question, max_tokens=24, generate=True)
                     self.took_ms["ask"].append((time.monotonic() - began) * 1000)
                 except InferenceFailed:
-                    self.interrupted += 1  # its worker was killed during the answer
+                    self.interrupted += 1  # the worker was killed during the answer
                 except GnoError as error:
                     self.failures.append(f"ask: {type(error).__name__}: {error}")
 

@@ -1,4 +1,4 @@
-"""The daemon does not grow with what it is asked: misspelt, wild and cancelled requests in many languages."""
+"""The daemon's memory does not grow with misspelt, wild and cancelled requests in many languages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.machine import Machine
 pytestmark = [pytest.mark.stress, pytest.mark.timeout(600)]
 
 LANGUAGES, DOCUMENTS = 16, 12
-# Until all threads have run, and files and dictionaries are in memory.
+# Warm up until all threads have run, and files and dictionaries are in memory.
 WARM_UP, REQUESTS = 120, 400
 CONNECTIONS = 4
 MAX_GROWTH_MB = 40
@@ -24,7 +24,7 @@ MAX_GROWTH_MB = 40
 
 def test_memory_is_constant_over_varied_requests() -> None:
     with Machine.in_temporary_folder() as machine:
-        machine.forks = False  # its memory would be that of this process, too
+        machine.forks = False  # a fork would share the memory of this process
         many_languages.write(machine.notes, LANGUAGES, DOCUMENTS)
         machine.configure()
         machine.start()

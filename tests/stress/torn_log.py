@@ -1,7 +1,7 @@
 """Damage a write-ahead log as a power cut would.
 
-With `synchronous = NORMAL`, only the frames that a checkpoint has begun to copy are known to be on the disk. Any later
-part may be missing.
+With `synchronous = NORMAL`, only the frames that a checkpoint has started to copy are known to be on the disk. Any
+later part may be missing.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _bytes_on_disk(log: Path, shared: Path) -> int:
     with log.open("rb") as file:
         header = file.read(_HEADER_BYTES)
     if len(wal_index) < 136 or wal_index[32:40] != header[16:24]:
-        return log.stat().st_size  # the log was restarted and has no new frames: all of it was copied
+        return log.stat().st_size  # the log was restarted and has no new frames, so it was copied completely
     copied, attempted = struct.unpack_from("=I", wal_index, 96)[0], struct.unpack_from("=I", wal_index, 128)[0]
     page_bytes = struct.unpack_from(">I", header, 8)[0]
     frames = max(copied, attempted)
