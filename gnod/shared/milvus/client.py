@@ -62,10 +62,12 @@ class MilvusConnection:
         """Close the connection. Running calls raise Unreachable."""
         with self._lock:
             self._is_closed = True
-            if self._opened is not None:
-                self._opened.close()
-                self._opened = None
-        self._relay.close()
+            opened, self._opened = self._opened, None
+        try:
+            if opened is not None:
+                opened.close()
+        finally:
+            self._relay.close()
 
     def call(self, method: str, *arguments: Any, **named: Any) -> Any:
         """Call a method of pymilvus's client. Raises Unreachable, NotPublished, NotLoaded, TokenRefused and
