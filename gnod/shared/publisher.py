@@ -100,6 +100,7 @@ class PublishingService:
         self._publications: dict[str, _Publication] = {}
         self._invalid: dict[str, PublicationState] = {}
         self._lock = asyncio.Lock()
+        self._is_closed = False
         self._tasks: set[asyncio.Task[None]] = set()
         loop = asyncio.get_running_loop()
         configuration.changed.connect(lambda _: self._follow_config())
@@ -169,6 +170,7 @@ class PublishingService:
         raise NotPublished(f"the collection {name} is not published from here", {"name": name})
 
     async def close(self) -> None:
+        self._is_closed = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -176,6 +178,8 @@ class PublishingService:
         self._publications.clear()
 
     def _follow_config(self) -> None:
+        if self._is_closed:
+            return
         task = asyncio.create_task(self._adapt(), name="publications")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -251,8 +255,9 @@ class PublishingService:
             await asyncio.to_thread(engine.close)
 
     async def _stop(self, name: str) -> None:
-        if publication := self._publications.pop(name, None):
+        if publication := self._publications.get(name):
             await publication.close()
+            self._publications.pop(name, None)  # only now: if this task is cancelled, `close` must find the publication
 
     def _ledger_path(self, address: SharedAddress) -> Path:
         """Return a path that depends only on the address, so that a renamed collection stays the same publication."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import NamedTuple
@@ -134,6 +135,20 @@ async def test_no_byte_goes_to_a_server_outside_the_config(short_tmp: Path, milv
             await world.it.services.reload()
         await until(lambda: not [each for each in world.it.services.attached.reports() if each.problem is None])
         assert world.proxy.received == received
+
+
+async def test_the_daemon_ends_while_a_publication_ends(short_tmp: Path, milvus: MilvusServer) -> None:
+    async with world_in(short_tmp, milvus, "ending") as world:
+        world.configure(is_shared=False)
+        await world.it.services.reload()
+        for _ in range(50):  # on a busy machine, closing waits for a thread
+            asyncio.get_running_loop().run_in_executor(None, time.sleep, 0.1)
+        await asyncio.sleep(0.05)
+        await world.it.services.publishing.close()
+        world.configure()
+        await world.it.services.reload()
+        await asyncio.sleep(0.05)
+        assert not world.it.services.publishing.states(), "nothing is published again"
 
 
 async def test_what_was_sent_is_recorded(short_tmp: Path, milvus: MilvusServer) -> None:
