@@ -11,7 +11,7 @@ VERSION ?= 1.0
 # Test files run in parallel, the longest first; `make test PARALLEL=` runs them one after the other. `make test` often
 # waits for daemons, so it has more processes than two cores; each takes 2.5 seconds to collect the tests.
 PARALLEL ?= --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
-PROCESSES = 6
+PROCESSES = 8
 test-fast: PROCESSES = $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
 BIN := .venv/bin

@@ -122,8 +122,9 @@ def nothing_stays() -> Iterator[None]:
     before = leftovers.running()
     yield
     if left := leftovers.leftovers(before):
+        described = leftovers.described(left)
         leftovers.end(left)
-        pytest.fail(f"left behind: {', '.join(sorted(left))}")
+        pytest.fail(f"left behind: {', '.join(described)}")
 
 
 @pytest.fixture

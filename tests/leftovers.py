@@ -49,6 +49,18 @@ def leftovers(before: Running) -> Running:
     return left
 
 
+def described(left: Running) -> list[str]:
+    """Return what is left, with the addresses of sockets as the system lists them."""
+    tables = [Path(f"/proc/net/{kind}") for kind in ("unix", "tcp", "tcp6", "udp")]
+    lines = [line for table in tables if table.exists() for line in table.read_text().splitlines()]
+
+    def addresses(name: str) -> str:
+        inode = re.match(r"socket:\[(\d+)\]", name)
+        return "".join(f" ({line.strip()})" for line in lines if inode and inode[1] in line.split())
+
+    return sorted(name + addresses(name) for name in left)
+
+
 def end(left: Running) -> None:
     """Kill the processes among them and close the sockets, so that they do not make later tests fail."""
     pids = {int(found[1]) for each in left if (found := re.match(r"process (\d+):", each))}

@@ -12,6 +12,7 @@ def test_what_a_test_leaves_behind_is_ended() -> None:
     ours, theirs = socket.socketpair()
     left = leftovers.running() - before
     assert len(left) == 3
+    assert all(" (" in each for each in leftovers.described(left) if each.startswith("socket"))
     leftovers.end(left)
     assert leftovers.running() <= before
     assert process.returncode

@@ -125,7 +125,7 @@ def test_documents_that_are_read_in_part(machine: Machine) -> None:
     assert found["b.zip!/photo.png"] == ("member", "needs_ocr")
     assert found["one.pdf"] == found["b.zip!/scan.pdf"] == ("part", "needs_ocr")
     assert "needs_ocr (a part)" in (table := machine.ok("ls", "notes", "--skipped"))
-    assert "pages 2, 3 without text" in table
+    assert "pages 2, 3 without readable text" in table
     assert "line 3, `loose words`" in machine.ok("why", "notes/a.md")
 
     machine.write(a_md="heron\n")
