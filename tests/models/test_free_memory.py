@@ -18,9 +18,9 @@ from gnod.handlers.checks.doctor import graphics_card
 from gnod.models.run.inference import Inference
 from gnod.models.run.llama import library
 from gnod.models.run.llama.library import llama_cpp
+from gnod.models.run.loaded_models import load_embedding
 from gnod.models.run.memory import free_memory
 from gnod.models.run.messages import EmbedRequest, Generate, ModelSpec
-from gnod.models.run.worker import _embedding
 from tests.models import gguf_replicas
 from tests.models.replicas import EMBEDDERS
 from tests.systems import needs_linux
@@ -64,10 +64,10 @@ def test_a_full_graphics_card_takes_half_of_a_model_or_nothing(tmp_path: Path, m
 
     monkeypatch.setattr(llama_cpp, "llama_supports_gpu_offload", lambda: True)
     monkeypatch.setattr(llama_cpp, "llama_model_load_from_file", loads)
-    _embedding(model).close()
+    load_embedding(model).close()
     assert asked == [999, 16]
     asked, room = [], 10
-    _embedding(model).close()
+    load_embedding(model).close()
     assert asked == [999, 16, 0], "the processor computes"
 
 

@@ -15,18 +15,22 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
-from msgspec.structs import replace
 
-from gnod import extras
 from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
-from gnod.errors import GnoError, ModelRejected, NotEnoughMemory
-from gnod.models.encoder import ONNX
+from gnod.errors import GnoError, NotEnoughMemory
 from gnod.models.run import memory
 from gnod.models.run.engines import PairRanker, Stop, TextEmbedder
+from gnod.models.run.loaded_models import (
+    LoadedModels,
+    has_graphics_card,
+    load_embedding,
+    load_generation,
+    load_ranking,
+)
 from gnod.models.run.messages import (
     Begun,
     Cancel,
@@ -34,9 +38,7 @@ from gnod.models.run.messages import (
     EmbedRequest,
     FailedReply,
     Generate,
-    Loaded,
     Measure,
-    ModelSpec,
     ModelsReady,
     Rank,
     Request,
@@ -44,7 +46,6 @@ from gnod.models.run.messages import (
     RoomMeasured,
     TextGenerated,
     TextsEmbedded,
-    Unloaded,
     Work,
     WorkerMessage,
 )
@@ -81,7 +82,7 @@ def _confine() -> list[str]:
     a card."""
     if sys.platform != "linux":
         return []
-    if _has_graphics_card():
+    if has_graphics_card():
         return sandbox.stay_local()
     return sandbox.confine(writable=None, readable=None)
 
@@ -155,7 +156,7 @@ class Worker:
         return RequestDone(id=request.id)
 
     def _embed(self, request: EmbedRequest) -> TextsEmbedded:
-        with self._models.use(_embedding, request.model) as engine:
+        with self._models.use(load_embedding, request.model) as engine:
             vectors = engine.embed(request.texts, None if request.interactive else self._way.rest)
         return TextsEmbedded(
             id=request.id,
@@ -164,7 +165,7 @@ class Worker:
         )
 
     def _rank(self, request: Rank, stop: Stop) -> None:
-        with self._models.use(_ranking, request.model) as engine:
+        with self._models.use(load_ranking, request.model) as engine:
             started = time.monotonic()
             tokens = 0
             for score, read in engine.scores(request.query, request.documents, stop=stop):
@@ -172,12 +173,12 @@ class Worker:
                 self._send(DocumentScored(id=request.id, score=score, tokens=tokens, took_s=time.monotonic() - started))
 
     def _measure(self, request: Measure) -> None:
-        with self._models.use(_ranking, request.model) as engine:
+        with self._models.use(load_ranking, request.model) as engine:
             speed = engine.characters_per_s()
             self._send(RoomMeasured(id=request.id, room=engine.room, characters_per_s=speed))
 
     def _generate(self, request: Generate, stop: Stop) -> None:
-        with self._models.use(_generation, request.model) as engine:
+        with self._models.use(load_generation, request.model) as engine:
             started = time.monotonic()
             for piece in engine.generate(
                 request.messages, max_tokens=request.max_tokens, grammar=request.grammar, stop=stop
@@ -223,119 +224,6 @@ class GivingWay:
 
 
 E = TypeVar("E", bound="Engine")
-
-
-class _LoadedModel:
-    """`users`: requests that use the model or wait for it to load."""
-
-    def __init__(self) -> None:
-        self.loading = threading.Lock()
-        self.engine: Engine | None = None
-        self.users = 0
-        self.last_used = time.monotonic()
-
-
-class LoadedModels:
-    """The models in memory. They are loaded on demand and unloaded after a long time without use. Several threads may
-    use it. Loading one model never delays the use of another."""
-
-    def __init__(self, idle_s: float, report: Callable[[Loaded | Unloaded], None]) -> None:
-        self._idle_s = idle_s
-        self._report = report
-        self._lock = threading.Lock()
-        self._models: dict[tuple[Callable[[ModelSpec], Engine], ModelSpec], _LoadedModel] = {}
-
-    @contextmanager
-    def use(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Iterator[E]:
-        """Yield the model, loaded if necessary, and keep it until the block ends. Raises what `load` raises."""
-        key = (load, spec)
-        with self._lock:
-            model = self._models.setdefault(key, _LoadedModel())
-            model.users += 1
-        try:
-            self._close_unused(self._idle_s)
-            yield cast(E, self._engine(model, load, spec))
-        finally:
-            with self._lock:
-                model.users -= 1
-                model.last_used = time.monotonic()
-                if model.engine is None and not model.users:
-                    del self._models[key]
-
-    def _engine(self, model: _LoadedModel, load: Callable[[ModelSpec], E], spec: ModelSpec) -> Engine:
-        with model.loading:
-            if model.engine is None:
-                started = time.monotonic()
-                model.engine = self._load(load, spec)
-                self._report(Loaded(path=spec.path, took_s=time.monotonic() - started))
-            return model.engine
-
-    def _load(self, load: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
-        """Load a model. If memory is short, replace the models that are unused now."""
-        try:
-            return load(spec)
-        except (NotEnoughMemory, MemoryError):
-            if not self._close_unused(0):
-                raise
-        return load(spec)
-
-    def _close_unused(self, idle_s: float) -> bool:
-        """Close models without recent use, usually those of an older configuration; return whether there were any."""
-        limit = time.monotonic() - idle_s
-        with self._lock:
-            old = [key for key, model in self._models.items() if not model.users and model.last_used <= limit]
-            unused = [(key[1], self._models.pop(key).engine) for key in old]
-        for spec, engine in unused:
-            if engine is not None:
-                engine.close()
-                self._report(Unloaded(path=spec.path))
-        return bool(unused)
-
-
-# Import these late: the imports take 0.1 s each, and most workers need only one of them.
-def _embedding(spec: ModelSpec) -> TextEmbedder:
-    if spec.path.endswith(ONNX):
-        from gnod.models.run.onnx import OnnxEmbedding
-
-        return _load(OnnxEmbedding, spec)
-    from gnod.models.run.llama.embedding import EmbeddingEngine
-
-    return _load(EmbeddingEngine, spec)
-
-
-def _ranking(spec: ModelSpec) -> PairRanker:
-    if spec.path.endswith(ONNX):
-        from gnod.models.run.onnx import OnnxRanking
-
-        return _load(OnnxRanking, spec)
-    from gnod.models.run.llama.ranking import ranking_engine
-
-    return _load(ranking_engine, spec)
-
-
-def _generation(spec: ModelSpec) -> GenerationEngine:
-    if spec.path.endswith(ONNX):
-        raise ModelRejected("the model does not write text: it is not a generator")
-    from gnod.models.run.llama.generation import GenerationEngine
-
-    return _load(GenerationEngine, spec)
-
-
-def _load(make: Callable[[ModelSpec], E], spec: ModelSpec) -> E:
-    """Load a model into a graphics card, or into the computer's memory if the card is full or missing."""
-    if spec.gpu and not spec.path.endswith(ONNX) and _has_graphics_card():
-        with contextlib.suppress(MemoryError):
-            return make(spec)
-    memory.require(spec)
-    return make(replace(spec, gpu=False))
-
-
-def _has_graphics_card() -> bool:
-    if not extras.is_installed("llama_cpp"):
-        return False
-    from gnod.models.run.llama import library
-
-    return library.has_graphics_card()
 
 
 def _kind(request: Work) -> str:
