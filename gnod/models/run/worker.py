@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -23,7 +22,7 @@ from gnod.child import frames, sandbox
 from gnod.child.child_setup import set_up_child, silence
 from gnod.errors import GnoError, NotEnoughMemory
 from gnod.models.run import memory
-from gnod.models.run.engines import PairRanker, Stop, TextEmbedder
+from gnod.models.run.engines import Stop
 from gnod.models.run.loaded_models import (
     LoadedModels,
     has_graphics_card,
@@ -49,11 +48,6 @@ from gnod.models.run.messages import (
     Work,
     WorkerMessage,
 )
-
-if TYPE_CHECKING:
-    from gnod.models.run.llama.generation import GenerationEngine
-
-    Engine = TextEmbedder | PairRanker | GenerationEngine
 
 _INTERACTIVE = frozenset(["query vectors", "ranking"])
 # When the daemon has the vector of a query, the search continues there, and the next keystroke may follow.
@@ -221,9 +215,6 @@ class GivingWay:
         """Return when no interactive work is left, or when `stop` returns True."""
         while self._searches and not stop():
             time.sleep(_CHECK_S)
-
-
-E = TypeVar("E", bound="Engine")
 
 
 def _kind(request: Work) -> str:
