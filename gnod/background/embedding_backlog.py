@@ -334,6 +334,8 @@ class Backlog:
         reason = throttling.reason_to_wait(folder, may_use_battery=models.embed_on_battery)
         if self._pending and reason:
             raise _Held("waiting", reason, throttling.CHECK_AGAIN_S)
+        if self._pending and self._held and self._held.state == "waiting":
+            self._held = None  # loading the model takes seconds, and the former reason is no longer true
 
     def _note(self, step: Step) -> None:
         self._held = None

@@ -110,7 +110,11 @@ async def test_the_backlog_waits_for_mains_power(supply: Supply, short_tmp: Path
         assert (state.state, state.reason, state.pending) == ("waiting", "the machine runs on battery", 1)
         assert served.inference.status().state == "off", "no model is loaded for nothing"
         supply.plug(True)
-        state = await asyncio.wait_for(served.backlog.follow(), 60)
+        following = asyncio.create_task(served.backlog.follow())
+        await until(lambda: served.backlog.state().reason is None)
+        state = served.backlog.state()
+        assert (state.state, state.pending) == ("embedding", 1), "the model is loading"
+        state = await asyncio.wait_for(following, 60)
         assert (state.state, state.reason, state.pending, state.done) == ("idle", None, 0, 1)
     finally:
         await served.close()
