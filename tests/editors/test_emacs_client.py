@@ -336,7 +336,7 @@ def test_a_setting_that_forbids_starting_the_daemon_is_kept(desk: Desk) -> None:
     desk.rest()
     desk.config.write_text(desk.config.read_text() + "\ndaemon:\n  autostart: false\n")
     said = emacs(desk, "(condition-case problem (gno-search) (user-error (error-message-string problem)))")
-    assert re.search("autostart off: `gnoctl daemon start`", said)
+    assert re.search("autostart off: run `gnoctl daemon start`", said)
     assert not desk.is_serving()
 
 

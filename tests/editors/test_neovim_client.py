@@ -229,7 +229,7 @@ def test_a_setting_that_forbids_starting_the_daemon_is_kept(desk: Desk, nvim: Ne
     desk.rest()
     desk.config.write_text(desk.config.read_text() + "\ndaemon:\n  autostart: false\n")
     nvim.type(":Gno lantern<CR>")
-    nvim.sees("autostart off: `gnoctl daemon start`")
+    nvim.sees("autostart off: run `gnoctl daemon start`")
     assert not desk.is_serving()
 
 

@@ -79,7 +79,7 @@ def test_a_key_file_opens_them_without_a_keyring_or_a_passphrase(machine: Machin
     assert piped(machine, PASSPHRASE, "memory", "passphrase").stdout.endswith("the key is protected by a passphrase\n")
     assert not file.exists()
     assert "the memories have a key" in machine.run("memory", "unlock", "--key-file").stderr
-    assert "give one" in machine.run("memory", "passphrase", "--keyring", "--key-file").stderr
+    assert "choose one" in machine.run("memory", "passphrase", "--keyring", "--key-file").stderr
     file.write_bytes(copy[::-1])
     file.chmod(0o600)
     refused = piped(machine, PASSPHRASE, "memory", "passphrase", "--key-file")

@@ -225,6 +225,7 @@ def test_any_mapping_is_read(block: dict[str, object]) -> None:
     stream = io.StringIO()
     YAML(typ="safe", pure=True).dump(block, stream)
     text = f"---\n{stream.getvalue()}---\nbody\n"
+    assume(" ?" not in text and "[?" not in text)  # ruamel writes `{a: ?0}`, and cannot read it
     metadata, start, _ = frontmatter.parse(text)
     assert text[start:] == "body\n"
     assert metadata.keys() == block.keys()
