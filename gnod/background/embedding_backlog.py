@@ -335,7 +335,7 @@ class Backlog:
         if self._pending and reason:
             raise _Held("waiting", reason, throttling.CHECK_AGAIN_S)
         if self._pending and self._held and self._held.state == "waiting":
-            self._held = None  # loading the model takes seconds, and the former reason is no longer true
+            self._held = None  # the reason has gone, and the next report may come seconds later
 
     def _note(self, step: Step) -> None:
         self._held = None

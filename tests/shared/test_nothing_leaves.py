@@ -148,7 +148,7 @@ async def test_the_daemon_ends_while_a_publication_ends(short_tmp: Path, milvus:
         world.configure()
         await world.it.services.reload()
         await asyncio.sleep(0.05)
-        assert not world.it.services.publishing.states(), "nothing is published again"
+        assert not world.it.services.publishing.states(), "the collection must not be published again"
 
 
 async def test_what_was_sent_is_recorded(short_tmp: Path, milvus: MilvusServer) -> None:

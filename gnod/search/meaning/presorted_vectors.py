@@ -39,7 +39,7 @@ class Presorted:
     """A snapshot of the vectors of a matrix with a centre. The matrix must not change while the snapshot is made.
 
     `_numbers`, `_cosines`: of the rows compared so far, which are all rows that differ from the query in at most
-    `_most` signs. If the signs are no good guide, all rows are compared (`_every`), and `_numbers` are the nearest.
+    `_most` signs. If the signs predict badly, all rows are compared (`_every`), and `_numbers` are the nearest.
     """
 
     def __init__(
